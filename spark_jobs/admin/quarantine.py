@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.inputs import Topics
 
-ELEMENTS: Final = "spark_jobs.where.named_elements:refuse_absent"
+ELEMENTS: Final = "spark_jobs.where.again:refuse_absent"
 MOST: Final = 100_000
 """Records that persons name at all: the decoder's tasks have them in memory."""
 SHOWN: Final = 20

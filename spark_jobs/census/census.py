@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
+from pyarrow.types import is_nested
 
-from spark_jobs.census.content import count, tables
-from spark_jobs.census.kinds import Kind, kind_of
-from spark_jobs.census.rows import RECORD, Carried, Condition, Told
+from spark_jobs.census.content import RECORD, Carried, Condition, Told, count, tables
+from spark_jobs.census.kinds import kind_of
 from spark_jobs.census.words import Words, literals
 from spark_jobs.errors import PipelineUnknown, SluiceError
 from spark_jobs.registry import find as registry
@@ -35,6 +35,7 @@ VALUES = ("value", "headers")
 MOST_VALUES = 1000
 """Different values that are looked for where no condition can be asked."""
 DEAD = "7 days, then `sluice maintain`"
+_NOT_PLAIN = (bool, list, dict, type(None))
 
 
 class Found(NamedTuple):
@@ -65,6 +66,8 @@ class Census:
 
     def __init__(self, root: UPath, condition: Condition | None, text: str = "") -> None:
         self._root, self._condition = root, condition
+        self._flat = condition is None or not any(map(is_nested, condition.types.values()))
+        """Whether the condition finds a text in each normal form of Unicode."""
         self._dead = {*_dead_folders(root)}
         self._of_pipeline = dict[str, Carried]()
         self._keys = set[str]()
@@ -81,21 +84,19 @@ class Census:
         files = sorted(self._files())
         if self._condition is not None:
             self._words = self._values(self._condition, files)
-        counts = defaultdict[tuple[str, Kind], list[int]](lambda: [0, 0])
+        found: dict[tuple[str, str], Found] = {}
         for path in files:
             if number := self._count(path):
-                of = counts[self._place(path), kind_of(path)]
-                of[0] += number
-                of[1] += 1
-        found = (self._found(*of, *numbers) for of, numbers in counts.items())
-        unread = (
-            *self._unread,
-            *(
-                f"{folder}: {number:,} malformed records are searched as bytes alone"
-                for folder, number in self._as_bytes.items()
-            ),
-        )
-        return Answer(tuple(sorted(found)), unread, len(files))
+                place, kind = _place(path), kind_of(path)
+                of = Found(place, kind.name, 0, 0, kind.stays)
+                if place in self._dead:
+                    of = of._replace(kind=f"dead place: {kind.name}", stays=DEAD)
+                of = found.get((place, of.kind), of)
+                found[place, of.kind] = of._replace(entries=of.entries + number, files=of.files + 1)
+        for folder, number in self._as_bytes.items():
+            why = f"{folder}: {number:,} malformed records are searched as bytes alone"
+            self._unread[why] = None
+        return Answer(tuple(sorted(found.values())), tuple(self._unread), len(files))
 
     def _files(self) -> Iterator[str]:
         """Not what a link to a folder leads to: a published table's rows are its table's."""
@@ -108,10 +109,13 @@ class Census:
 
     def _values(self, condition: Condition, files: list[str]) -> Words:
         values = {repr(each): each for each in literals(condition.sql)}  # 12.5 is no 12.50
-        for path in files:
-            if LOG not in path and len(values) < MOST_VALUES:
-                for _, row in self._matching(path, condition):
-                    values |= {repr(each): each for each in row if _is_plain(each)}
+        for path in (each for each in files if LOG not in each):
+            with suppress(Exception):  # said where the file is counted
+                content = (self._root / path).read_bytes() if len(values) < MOST_VALUES else b""
+                for rows in tables(content) if content[:4] == b"PAR1" else ():
+                    for _, row in self._of_condition(path, rows, condition):
+                        plain = (each for each in row if not isinstance(each, _NOT_PLAIN))
+                        values |= {repr(each): each for each in plain}
         if len(values) >= MOST_VALUES:
             self._unread[
                 f"more than {MOST_VALUES} different values match: statistics, state and reports "
@@ -119,13 +123,6 @@ class Census:
             ] = None
         carried = (own for each in self._of_pipeline.values() for own in each.values())
         return Words.of(values.values(), {*condition.names, *self._keys}.union(*carried))
-
-    def _matching(self, path: str, condition: Condition) -> Iterator[Told]:
-        with suppress(Exception):  # said where the file is counted
-            content = (self._root / path).read_bytes()
-            if content[:4] == b"PAR1":
-                for rows in tables(content):
-                    yield from self._of_condition(path, rows, condition)
 
     def _count(self, path: str) -> int:
         found, anywhere = 0, kind_of(path).values_anywhere
@@ -144,43 +141,39 @@ class Census:
         if self._condition is not None and LOG not in path:
             try:
                 told = dict(self._of_condition(path, rows, self._condition))
-                asked = self._is_asked(path, rows)
+                has = {*rows.column_names, *_parts(path)}
+                asked = all(has & {*own} for own in self._carried(path).values())
             except pa.ArrowException:
                 self._not_compared(path, "one has another type than the field")
         found = {number for number, values in told.items() if values}
         anywhere = kind_of(path).values_anywhere
         for number, row in enumerate(_texts(rows) if asked else rows_of(rows)):
-            if number in told:  # a good record is asked by its fields: 17 may be another's
+            if number in told and self._flat:  # asked by its fields: 17 may be another's
                 for name in VALUES:
                     row.pop(name, None)
             if number not in found and self._words.in_tree(row, anywhere=anywhere):
                 found.add(number)
-        if undecoded := self._own_records(path, rows) - {*told} - found:
+        if undecoded := {*self._own_records(path, rows)} - {*told} - found:
             self._as_bytes[path.rpartition("/")[0]] += len(undecoded)
         return len(found)
 
-    def _own_records(self, path: str, rows: pa.Table) -> set[int]:
+    def _own_records(self, path: str, rows: pa.Table) -> list[int]:
         """The numbers of the rows that are records of the condition's topic."""
         if self._condition is None or not {*rows.column_names} >= RECORD:
-            return set()
-        if not _has_records_of(path, rows, self._condition):
-            return set()
-        if "topic" not in rows.column_names:
-            return {*range(rows.num_rows)}
-        own = (None, self._condition.topic.name)
-        return {n for n, name in enumerate(rows["topic"].to_pylist()) if name in own}
-
-    def _is_asked(self, path: str, rows: pa.Table) -> bool:
-        """Whether the condition has told of its columns all that they have."""
-        has = {*rows.column_names, *_parts(path)}
-        return all(has & {*own} for own in self._carried(path).values())
+            return []
+        topic = self._condition.topic
+        if "topic" in rows.column_names:
+            names = enumerate(rows["topic"].to_pylist())
+            return [number for number, name in names if name in (None, topic.name)]
+        archives = {topic.name, archive_name(topic.place).removeprefix(PREFIX)}
+        own = path.startswith("archive/") and path.split("/")[1].partition(".v")[0] in archives
+        return [*range(rows.num_rows)] if own else []
 
     def _of_condition(self, path: str, rows: pa.Table, condition: Condition) -> Iterator[Told]:
         if {*rows.column_names} >= RECORD:
-            if _has_records_of(path, rows, condition):
-                has_topic = "topic" in rows.column_names
-                of = _of_topic(rows, condition) if has_topic else condition.of_records(rows)
-                yield from of
+            own = self._own_records(path, rows)
+            found = condition.of_records(rows.take(pa.array(own, pa.int64()))) if own else ()
+            yield from ((own[number], values) for number, values in found)
             return
         for name, value in _parts(path).items():
             if name not in rows.column_names:
@@ -188,18 +181,15 @@ class Census:
         yield from condition.of_columns(rows, self._carried(path))
 
     def _carried(self, path: str) -> Carried:
-        assert self._condition is not None
         return self._columns_of(path.split("/")[1].partition(".")[0] if "/" in path else "")
 
     def _columns_of(self, pipeline: str) -> Carried:
-        """By today's spec of the pipeline whose table it is, and by the pipelines whose rows it
-        reads; else by the names of the fields.
-        """
-        assert self._condition is not None
+        """By today's spec, and by the pipelines whose rows it reads; else by the fields' names."""
         if pipeline in self._of_pipeline:
             return self._of_pipeline[pipeline]
-        found = {name: [name] for name in self._condition.names}
-        self._of_pipeline[pipeline] = {name: (name,) for name in found}
+        names = self._condition.names if self._condition else ()
+        found = {name: [name] for name in names}
+        self._of_pipeline[pipeline] = {name: (name,) for name in names}
         try:
             self._follow(registry.load(pipeline), found)
         except PipelineUnknown:  # it is no pipeline's: another table of the root
@@ -231,19 +221,11 @@ class Census:
     def _not_compared(self, of: str, why: str) -> None:
         self._unread[f"{of}: not all columns are compared: {why}"] = None
 
-    def _place(self, path: str) -> str:
-        parts = path.split("/")
-        depth = 3 if parts[0] == "checkpoints" and len(parts) > 3 else 2  # noqa: PLR2004 - a place below
-        return "/".join(parts[: min(depth, len(parts) - 1)]) or "."
 
-    def _found(self, place: str, kind: Kind, count: int, files: int) -> Found:
-        if place in self._dead:
-            return Found(place, f"dead place: {kind.name}", count, files, DEAD)
-        return Found(place, kind.name, count, files, kind.stays)
-
-
-def _is_plain(value: object) -> bool:
-    return value is not None and not isinstance(value, bool | list | dict)
+def _place(path: str) -> str:
+    parts = path.split("/")
+    depth = 3 if parts[0] == "checkpoints" and len(parts) > 3 else 2  # noqa: PLR2004 - a place below
+    return "/".join(parts[: min(depth, len(parts) - 1)]) or "."
 
 
 def _texts(rows: pa.Table) -> Iterator[dict[str, object]]:
@@ -257,21 +239,6 @@ def _parts(path: str) -> dict[str, str]:
     """Column -> value, of the folders of a partitioned table."""
     found = (each.partition("=") for each in path.split("/")[:-1])
     return {name: unquote(value) for name, sign, value in found if sign}
-
-
-def _has_records_of(path: str, rows: pa.Table, condition: Condition) -> bool:
-    topic = condition.topic
-    if not path.startswith("archive/"):
-        return "topic" in rows.column_names
-    names = {topic.name, archive_name(topic.place).removeprefix(PREFIX)}
-    return path.split("/")[1].partition(".v")[0] in names
-
-
-def _of_topic(rows: pa.Table, condition: Condition) -> Iterator[Told]:
-    topics = rows["topic"].to_pylist()
-    own = [n for n, name in enumerate(topics) if name in (None, condition.topic.name)]
-    own_rows = rows.take(pa.array(own, pa.int64()))
-    yield from ((own[n], values) for n, values in condition.of_records(own_rows))
 
 
 def _dead_folders(root: UPath) -> Iterator[str]:

@@ -29,10 +29,8 @@ _LITERALS: Final = re.compile(r"'((?:[^']|'')*)'|(?<![\w.])(-?\d+(?:\.\d+)?)(?![
 SHORTEST: Final = 6
 """Bytes of a form that stands for a text: a shorter one is found by chance."""
 _OF_URLS: Final = bytes.maketrans(b"+/", b"-_")
-_SHORT: Final = {
-    '"': b'"', "\\": rb"\\", "/": b"/", "\b": b"b", "\f": b"f", "\n": b"n", "\r": b"r", "\t": b"t",
-}  # fmt: skip
-"""Letters that JSON escapes by one other -> that."""
+_SHORT: Final = bytes.maketrans(b"bfnrt", b"\b\f\n\r\t")
+_ESCAPED: Final = re.compile(rb'((?:\\u[0-9A-Fa-f]{4})+)|%([0-9A-Fa-f]{2})|\\(["\\/bfnrt])')
 _NUMBER: Final = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?")
 _NOTHING: Final = re.compile(rb"(?!)")
 
@@ -51,8 +49,7 @@ _INFLATED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
 def inflated(content: bytes) -> bytes | None:
     """None of what is not compressed as a whole. Raises the errors of damage."""
     of = (inflate for begins, inflate in _INFLATED.items() if content.startswith(begins))
-    inflate = next(of, None)
-    return inflate(content) if inflate else None
+    return next((inflate(content) for inflate in of), None)
 
 
 def literals(sql: str) -> Iterator[object]:
@@ -113,26 +110,21 @@ def binary(value: object) -> Iterator[bytes]:
             yield struct.pack("<fi", value, 0)
 
 
-def written(text: str) -> bytes:
-    r"""A pattern of the text as it is, and with any of its letters escaped as JSON does or as paths
-    and names of folders do, also twice.
+def unescaped(content: bytes) -> bytes:
+    r"""What JSON, or a path or a name of a folder, has escaped once.
 
-    >>> [bool(re.fullmatch(written("é"), each)) for each in (rb"\u00E9", b"%C3%A9", b"%25C3%25A9")]
-    [True, True, True]
+    >>> unescaped(rb"\u00E9 \ud83d\ude00 %C3%A9 %25C3").decode()
+    'é 😀 é %C3'
     """
-    found = []
-    for letter in text:
-        raw, units = letter.encode(), letter.encode("utf-16-be")
-        escaped = (units[n : n + 2].hex().encode() for n in range(0, len(units), 2))
-        ways = [
-            re.escape(raw),
-            b"".join(rb"\\+u(?i:%s)" % each for each in escaped),
-            b"".join(b"%%(?:25)*(?i:%02x)" % each for each in raw),
-        ]
-        if letter in _SHORT:
-            ways.append(rb"\\+" + _SHORT[letter])
-        found.append(b"(?:" + b"|".join(ways) + b")")
-    return b"".join(found)
+
+    def letters(found: re.Match[bytes]) -> bytes:
+        units, byte, short = found.groups()
+        if units:
+            utf_16 = bytes.fromhex(units.replace(b"\\u", b"").decode())
+            return utf_16.decode("utf-16-be", errors="replace").encode()
+        return bytes.fromhex(byte.decode()) if byte else short.translate(_SHORT)
+
+    return _ESCAPED.sub(letters, content)
 
 
 def packed(text: str) -> set[bytes]:
@@ -140,13 +132,16 @@ def packed(text: str) -> set[bytes]:
     wherever it stands.
     """
     raw = text.encode()
-    return {each for each in _coded(text, raw) if len(each) >= SHORTEST} | _behind_length(raw)
+    digits = raw.hex().encode()
+    found = {text.encode("utf-16-le"), text.encode("utf-16-be"), digits, digits.upper()}
+    for before in range(3):
+        whole = b64encode(b"\0" * before + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+        found |= {whole, whole.translate(_OF_URLS)}
+    return {each for each in found if len(each) >= SHORTEST} | _behind_length(raw)
 
 
 def _behind_length(raw: bytes) -> set[bytes]:
-    """As Avro, Protobuf, MessagePack and CBOR have it: the byte of a length may be a letter, as the
-    one behind the text may.
-    """
+    """As Avro, Protobuf, MessagePack and CBOR have it: a length's byte may be a letter."""
     length, heads = len(raw), [_varint(2 * len(raw)), _varint(len(raw))]
     if length < 0x20:  # noqa: PLR2004 - what MessagePack has in one byte
         heads.append(bytes([0xA0 | length]))
@@ -162,15 +157,6 @@ def _varint(number: int) -> bytes:
     return bytes([low | 0x80]) + _varint(more) if more else bytes([low])
 
 
-def _coded(text: str, raw: bytes) -> set[bytes]:
-    found = {text.encode("utf-16-le"), text.encode("utf-16-be"), raw.hex().encode()}
-    found.add(raw.hex().upper().encode())
-    for before in range(3):
-        whole = b64encode(b"\0" * before + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
-        found |= {whole, whole.translate(_OF_URLS)}
-    return found
-
-
 class Words(NamedTuple):
     """What is looked for, compiled."""
 
@@ -180,47 +166,49 @@ class Words(NamedTuple):
     cut: tuple[str, ...]
     """The starts of texts that are too long for statistics."""
     plain: re.Pattern[bytes]
-    escaped: re.Pattern[bytes]
     stored: re.Pattern[bytes]
     """In what is no text, where a value has no spaces around it."""
 
     @classmethod
     def of(cls, values: Collection[object], names: Collection[str]) -> Self:
         """Whole words: 17 is not in 170, and in a_17."""
-        exact = {text for value in values for text in texts(value) if text}
-        of_texts = {text for value in values for text in texts(value) if text and _is_text(value)}
-        others = {form for text in of_texts for form in packed(text)}
-        in_rows = {form for value in values for form in binary(value)}
-        return cls(
-            frozenset(names),
-            frozenset(exact),
-            tuple(text[:CUT] for text in exact if len(text) > CUT),
-            _pattern(_word(_any({text.encode() for text in exact})), others),
-            _pattern(_word(b"|".join(map(written, of_texts))), ()),
-            _pattern(b"", others | in_rows | {text.encode() for text in of_texts}),
-        )
+        return cls._made(values, values, frozenset(names), _word)
 
     @classmethod
     def of_bytes(cls, text: str) -> Self:
         """This text, wherever it is, also within a word."""
-        forms = {*texts(text)} if text else set[str]()
-        found = {form for each in forms for form in (each.encode(), *packed(each))}
-        in_rows = {*binary(int(text))} if text.isdecimal() else set[bytes]()
+        return cls._made([text], [int(text)] if text.isdecimal() else [], None, bytes)
+
+    @classmethod
+    def _made(
+        cls,
+        values: Collection[object],
+        in_rows: Collection[object],
+        names: frozenset[str] | None,
+        as_words: Callable[[bytes], bytes],
+    ) -> Self:
+        exact = {text for value in values for text in texts(value) if text}
+        whole = (value for value in values if isinstance(value, str | bytes))
+        of_texts = {text for value in whole for text in texts(value) if text}
+        others = {form for text in of_texts for form in packed(text)}
+        stored = {form for value in in_rows for form in binary(value)}
         return cls(
-            None,
-            frozenset(forms),
-            tuple(each[:CUT] for each in forms if len(each) > CUT),
-            _pattern(b"", found),
-            _pattern(b"|".join(map(written, forms)), ()),
-            _pattern(b"", found | in_rows),
+            names,
+            frozenset(exact),
+            tuple(text[:CUT] for text in exact if len(text) > CUT),
+            _pattern(as_words(_any({text.encode() for text in exact})), others),
+            _pattern(b"", others | stored | {text.encode() for text in of_texts}),
         )
 
     def in_bytes(self, content: bytes) -> bool:
         """Whether bytes have one of them; those with a zero are no text."""
         if (self.stored if b"\0" in content else self.plain).search(content):
             return True
-        may = b"\\" in content or b"%" in content
-        return may and self.escaped.search(content) is not None
+        while (plainer := unescaped(content)) != content:
+            content = plainer
+            if self.plain.search(content):
+                return True
+        return False
 
     def in_tree(self, tree: object, name: str = "", *, anywhere: bool = False) -> bool:
         """Whether a document of JSON, or a row, has one of them. A number counts by its name."""
@@ -249,7 +237,7 @@ class Words(NamedTuple):
         of_it = self.names is None or name in self.names
         if self.in_text(text) or (of_it and (self._is_start(text) or self._is_number(text))):
             return True
-        return text[:1] in "{[" and self.in_tree(_parsed(text), name, anywhere=anywhere)
+        return text[:1] in "{[" and self.in_tree(parsed(text), name, anywhere=anywhere)
 
     def _in_value(self, value: object, name: str, *, anywhere: bool) -> bool:
         if self.names is None:
@@ -267,14 +255,8 @@ class Words(NamedTuple):
         return any(text[: CUT - 1] == start[: CUT - 1] for start in self.cut)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str | bytes)
-
-
 def _word(regex: bytes) -> bytes:
-    """Behind no letter or digit, unless that is an escaped one's, and before none."""
-    begins = rb"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
-    return begins + rb"(?:%s)(?![A-Za-z0-9])" % regex if regex else b""
+    return rb"(?<![A-Za-z0-9])(?:%s)(?![A-Za-z0-9])" % regex if regex else b""
 
 
 def _pattern(regex: bytes, texts_: Collection[bytes]) -> re.Pattern[bytes]:
@@ -287,7 +269,7 @@ def _any(found: Collection[bytes]) -> bytes:
     return b"|".join(map(re.escape, sorted(found, key=len, reverse=True)))
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str | bytes) -> Any:
     """None for what is no JSON."""
     try:
         return json.loads(text)

@@ -35,7 +35,7 @@ from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
     from spark_jobs.census.census import Answer
-    from spark_jobs.census.rows import Condition
+    from spark_jobs.census.content import Condition
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.where.fate import Fate
 
@@ -79,6 +79,7 @@ def find(
     Opens every file of each root: tables with older versions, statistics in Delta's logs, change
     feed, rejected records, archive, staging, state, reports. Where no condition can be asked, it
     looks for the condition's texts and numbers, and for the values of the rows that it holds for.
+    A text is found in each normal form of Unicode, NFC and NFD, whichever is given.
 
     It tells counts and places, never a value. Counts may be too high: 17 may be another column's.
     """
@@ -110,7 +111,7 @@ def _in_source(name: str) -> str:
 
 
 def _condition(name: str, where: str, root: str) -> Condition:
-    from spark_jobs.census.rows import Condition  # noqa: PLC0415 - as above
+    from spark_jobs.census.content import Condition  # noqa: PLC0415 - as above
     from spark_jobs.decode.record_decoder import prepare  # noqa: PLC0415 - as above
 
     found = Condition(where, prepare(topic_named(name, registry.load_all())[1], root, None))
@@ -170,7 +171,8 @@ def where(
         typer.Option(
             metavar="SQL",
             help="In place of PARTITION:OFFSET: all records that runs have read and for which this "
-            "condition over the topic's fields holds. It reads the topic, by Spark.",
+            "condition over the topic's fields holds. It reads the topic, by Spark, and compares "
+            "texts as the pipeline does: letter by letter.",
         ),
     ] = None,
     output: Annotated[
@@ -189,8 +191,7 @@ def where(
     Without Spark, but where a Transform decides, or copies are looked for among many records.
     """
     from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
-    from spark_jobs.where import asked  # noqa: PLC0415 - Delta, which the help does not need
-    from spark_jobs.where.ask import ask  # noqa: PLC0415 - as above
+    from spark_jobs.where.ask import MOST, ask, places as places_of  # noqa: PLC0415 - Delta, which the help does not need
     from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
     from spark_jobs.where.tell import Telling  # noqa: PLC0415 - as above
 
@@ -204,9 +205,9 @@ def where(
         telling = Telling(spec, settings, lambda question: ask(spec.name, settings, question))
         try:
             if key is not None:
-                wanted = telling.by_key(key, asked.MOST)
+                wanted = telling.by_key(key, MOST)
             else:
-                wanted = asked.places(spec.inputs, places or ())
+                wanted = places_of(spec.inputs, places or ())
             found = telling.fates(wanted)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="PARTITION:OFFSET") from None

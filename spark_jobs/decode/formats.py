@@ -59,6 +59,21 @@ class Records(NamedTuple):
         )
 
     @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
+        """Of rows that have records as Kafka had them: key, value, partition, offset,
+        kafka_timestamp and, maybe, headers.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - as above
+
+        from spark_jobs.ops.schema import HEADERS  # noqa: PLC0415 - as above
+
+        kinds = {
+            "value": pa.binary(), "key": pa.binary(), "partition": pa.int32(),
+            "offset": pa.int64(), "kafka_timestamp": pa.timestamp("us", "UTC"), "headers": HEADERS,
+        }  # fmt: skip
+        return cls(*(pa.array([row.get(n) for row in rows], kind) for n, kind in kinds.items()))
+
+    @classmethod
     def of(cls, kafka: pa.StructArray) -> Self:
         """From the column kafka, as source/port.py has it."""
         raw = kafka.field("raw")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from spark_jobs.checkpoint.notes.excised import FAR, Places, text_of
 from spark_jobs.errors import DecisionRefused, RangeInvalid, SluiceError
@@ -18,18 +18,17 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why
-from spark_jobs.repair.offsets.slices import Index, less, merged, together
-from spark_jobs.source.place import Place
+from spark_jobs.repair.offsets.slices import Index, in_few, less, together
+from spark_jobs.source.place import PLACE, Place
 from spark_jobs.source.sources import BETWEEN, source_of
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.sql import names_in
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
-from spark_jobs.values.own_columns import OFFSET, PARTITION
 from spark_jobs.values.spans import Position, Span
-from spark_jobs.where.ask import AT, ELEMENT, Answer, Question, ask as ask_application
-from spark_jobs.where.known import Known
+from spark_jobs.where.ask import AT, Answer, Question, ask as ask_application
+from spark_jobs.where.kept import Known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from spark_jobs.source.port import SourceState
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
-    from spark_jobs.where.ask import Counts
 
 MOST: Final = 1_000_000
 """Records of one excision: each pipeline has their offsets in memory."""
@@ -114,7 +112,7 @@ def look(
             )
     else:
         raise refused
-    columns = (told.table[each].to_pylist() for each in (PARTITION, OFFSET, ELEMENT, AT))
+    columns = (told.table[each].to_pylist() for each in (*PLACE, AT))
     found = [(Place(*place), at) for *place, at in zip(*columns, strict=True)]
     if len(found) > MOST or any(place.element >= FAR for place, _ in found):
         raise DecisionRefused.too_many_excised(most=MOST)
@@ -137,18 +135,20 @@ def look(
     return wanted.model_copy(update=update) if new else None
 
 
-def _lines(wanted: Excision, told: Counts, found: int, again: int, gone: int) -> Iterator[str]:
+def _lines(
+    wanted: Excision, told: dict[str, Any], found: int, again: int, gone: int
+) -> Iterator[str]:
     yield f"{wanted.topic}: {found:,} records fulfil the condition"
-    yield f"  read            {told.read:,} records that Kafka and archives have now"
+    yield f"  read            {told['read']:,} records that Kafka and archives have now"
     if gone:
         yield f"  gone            up to {gone:,} of these times, which nobody has: rows keep them"
-    if told.undecoded:
-        yield f"  not asked       {told.undecoded:,} that do not decode: no row has them"
-    if told.headerless and "header" in wanted.where:
-        yield f"  not asked       {told.headerless:,} of which an archive has no headers"
-    if told.fails and told.first:
-        first = "partition {} offset {}".format(*told.first)
-        yield f"  not excised     {told.fails:,} on which the condition fails, first {first}"
+    if told["undecoded"]:
+        yield f"  not asked       {told['undecoded']:,} that do not decode: no row has them"
+    if told["headerless"] and "header" in wanted.where:
+        yield f"  not asked       {told['headerless']:,} of which an archive has no headers"
+    if told["fails"]:
+        first = "partition {} offset {}".format(*told["first"])
+        yield f"  not excised     {told['fails']:,} on which the condition fails, first {first}"
     if again:
         yield f"  known           {again:,} are excised already. What a replay has brought back is"
         yield "                  taken out by its `sluice undo`"
@@ -167,7 +167,7 @@ def _parts(
                 span = Span(wanted.start, wanted.end)
                 others, such = _drained(each, (topic.place, state.id), span)
                 there, gone = less(there, others), together((gone, less(such, every)))
-    return {p: tuple(merged(ranges)) for p, ranges in there.items()}, offsets_in(gone)
+    return in_few(there), offsets_in(gone)
 
 
 def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Parts]:
@@ -177,8 +177,8 @@ def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Pa
     spec, paths = reader.spec, reader.paths
     if (known := Known.read(paths, spec)) is None:
         return {}, {}
-    index = Index.read(paths, known.generations, known.begins, known.end(known.audited))
-    own = ops_tables.of_checkpoint(spec.name, known.generations)
+    index = Index.read(paths, known.identity.generations, known.begins, known.end(known.audited))
+    own = ops_tables.of_checkpoint(spec.name, known.identity.generations)
     at = Position("event_time").sql([span])
     # A slice has no times of late and quarantined records. These others may have taken, and a
     # replay may bring them in.

@@ -1,13 +1,11 @@
-"""Night: which published days are verified next, oldest proof first, and one night's work.
-
-Each day is one verify, as `sluice verify` does it. Where the budget ends, the next night goes on: a
-share of what the last week's drains took, by the reports in ops.runs.
+"""Night: which published days are verified next, oldest proof first, each as `sluice verify` does
+it. The budget is a share of what a week's drains took; where it ends, the next night goes on.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,9 +17,7 @@ from spark_jobs.messages.kind import PROVING_KINDS, STATE_KINDS
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
-from spark_jobs.prove.covered import Held, covered, published_until, tell_proved
-from spark_jobs.prove.proof import REFUTING
-from spark_jobs.repair.find.coverage import Interval
+from spark_jobs.prove.covered import REFUTING, Held, covered, published_until, tell_proved
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.planner import plan_repair
@@ -31,7 +27,6 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
-    from spark_jobs.ops.schema import Row
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
 
@@ -98,41 +93,33 @@ class Budget(NamedTuple):
 
 def budget(paths: Paths, share: float, now: datetime) -> Budget:
     """`share`: from 0 to 1."""
+    own = ops_tables.equals({"pipeline": paths.pipeline})
+    until = f"ended_at <= TIMESTAMP '{now.isoformat()}'"
+    ended = f"FROM runs WHERE {own} AND {until} AND started_at IS NOT NULL"
+
+    def runs(where: str) -> list[Took]:
+        columns = "started_at, ended_at, problem, report"
+        sql = f"SELECT {columns} {ended} AND {where} ORDER BY ended_at"
+        found = list[Took]()
+        for each in ops_tables.query(paths.root, "runs", sql).to_pylist():
+            counted = json.loads(each["report"] or "{}").get("processor_seconds")
+            took = seconds(counted, each["started_at"], each["ended_at"])
+            judged = each["problem"] is None or each["problem"] in VERDICTS
+            found.append(Took(each["ended_at"], took, judged))
+        return found
+
     since = f"ended_at > TIMESTAMP '{(now - WEEK).isoformat()}'"
     of_proofs = f"{ops_tables.among('kind', PROVING_KINDS)} AND starts_with(run_id, '{RUN_PREFIX}')"
-    newest = f"SELECT max(ended_at) FROM runs WHERE {_of(paths, now)} AND {of_proofs}"
-    drains = _runs(paths, now, f"{ops_tables.among('kind', STATE_KINDS)} AND {since}")
-    proofs = _runs(paths, now, f"{of_proofs} AND ({since} OR ended_at = ({newest}))")
-    return Budget.of(share, now, drains, proofs)
+    newest = f"SELECT max(ended_at) {ended} AND {of_proofs}"
+    drains = runs(f"{ops_tables.among('kind', STATE_KINDS)} AND {since}")
+    return Budget.of(
+        share, now, drains, runs(f"{of_proofs} AND ({since} OR ended_at = ({newest}))")
+    )
 
 
 def seconds(counted: float | None, started: datetime, ended: datetime) -> float:
-    """The processor seconds of a run; where nobody counted them, as long as it took: those of one
-    processor.
-    """
+    """The processor seconds of a run; where nobody counted them, as long as it took."""
     return max((ended - started).total_seconds(), 0.0) if counted is None else counted
-
-
-def _of(paths: Paths, now: datetime) -> str:
-    own = ops_tables.equals({"pipeline": paths.pipeline})
-    until = f"ended_at <= TIMESTAMP '{now.isoformat()}'"
-    return f"{own} AND {until} AND started_at IS NOT NULL"
-
-
-def _runs(paths: Paths, now: datetime, where: str) -> list[Took]:
-    """Ascending."""
-    columns = "started_at, ended_at, problem, report"
-    sql = f"SELECT {columns} FROM runs WHERE {_of(paths, now)} AND {where} ORDER BY ended_at"
-    rows: list[Row] = ops_tables.query(paths.root, "runs", sql).to_pylist()
-    counted = (json.loads(each["report"] or "{}").get("processor_seconds") for each in rows)
-    return [
-        Took(
-            each["ended_at"],
-            seconds(of_it, each["started_at"], each["ended_at"]),
-            each["problem"] is None or each["problem"] in VERDICTS,
-        )
-        for each, of_it in zip(rows, counted, strict=True)
-    ]
 
 
 class Night(NamedTuple):
@@ -155,40 +142,30 @@ class Night(NamedTuple):
     """Why nobody can tell that of some; empty if it is told."""
     budget: Budget
 
-    def _too_little(self) -> Iterator[str]:
-        """Where no week is enough for one day, or this night is not."""
-        of = self.budget
-        if self.published > len(self.gone) and not self.days and of.drains:
-            least = of.cost / of.drains
-            yield (
-                f"  no day tonight: a week has one from SLUICE_PROOF={100 * least:.1f}% on"
-                if least <= 1
-                else "  no day tonight: one takes more than these drains"
-            )
-
-    def _soon(self) -> Iterator[tuple[datetime, str]]:
-        """Until when, and the days that are provable until then."""
-        for until in sorted({until for _, until in self.leaving}):
-            yield until, _joined([day for day, then in self.leaving if then == until])
-
     @property
-    def lines(self) -> tuple[str, ...]:
+    def lines(self) -> Iterator[str]:
         """The plan for a reader."""
         of = self.budget
-        return (
+        yield (
             f"{self.pipeline}: {self.published:,} published days, {self.proved:,} proved, "
-            f"{len(self.refuted):,} wrong, {len(self.gone):,} without their records",
-            f"  budget          {of.tonight:,.0f} processor seconds, about {of.cost:,.0f} a day; "
-            f"in the last week drains took {of.drains:,.0f} and proofs {of.proofs:,.0f}",
-            *(f"  provable until  {until:%F %H:%M}: {days}" for until, days in self._soon()),
-            *([f"  provable until  cannot be told: {self.untold}"] if self.untold else []),
-            *(f"  verify          {day}" for day in self.days),
-            *self._too_little(),
+            f"{len(self.refuted):,} wrong, {len(self.gone):,} without their records"
         )
-
-
-def _joined(days: Sequence[Span]) -> str:
-    return ", ".join(map(str, joined(days, len(days))))
+        yield (
+            f"  budget          {of.tonight:,.0f} processor seconds, about {of.cost:,.0f} a day; "
+            f"in the last week drains took {of.drains:,.0f} and proofs {of.proofs:,.0f}"
+        )
+        for until in sorted({until for _, until in self.leaving}):
+            days = [day for day, then in self.leaving if then == until]
+            together = ", ".join(map(str, joined(days, len(days))))
+            yield f"  provable until  {until:%F %H:%M}: {together}"
+        if self.untold:
+            yield f"  provable until  cannot be told: {self.untold}"
+        yield from (f"  verify          {day}" for day in self.days)
+        if self.published > len(self.gone) and not self.days and of.drains:
+            least = 100 * of.cost / of.drains
+            enough = f"a week has one from SLUICE_PROOF={least:.1f}% on"
+            why = enough if least <= 100 else "one takes more than these drains"  # noqa: PLR2004 - per cent
+            yield f"  no day tonight: {why}"
 
 
 def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> Night:
@@ -210,11 +187,16 @@ def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> 
     gone = Reach.of(way, paths, known, held.earliest, horizon).lacking(
         [each.span for each in intervals]
     )
-    due = [each for each in intervals if each.span not in gone]
+    # A day that is not known to be right or wrong comes first: nobody has looked at its rows.
+    due = sorted(
+        (each.proved_at or each.refuted_at or NEVER, each.span)
+        for each in intervals
+        if each.span not in gone
+    )
     number = int(of.tonight / of.cost) if of.cost else 0
     return Night(
         spec.name,
-        tuple(each.span for each in sorted(due, key=_proved)[:number]),
+        tuple(day for _, day in due[:number]),
         len(intervals),
         sum(each.proved_at is not None for each in intervals),
         tuple(each.span for each in intervals if each.refuted_at),
@@ -223,11 +205,6 @@ def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> 
         found.untold if any(each.untold for each in intervals) else "",
         of,
     )
-
-
-def _proved(each: Interval) -> tuple[datetime, datetime]:
-    """A day that is not known to be right or wrong comes first: nobody has looked at its rows."""
-    return each.proved_at or each.refuted_at or NEVER, each.start
 
 
 def prove(
@@ -243,7 +220,9 @@ def prove(
             say(f"{spec.name}: the budget is spent; the next night goes on with {day}")
             break
         try:
-            plan = plan_repair(spec, settings, _request(day, who))
+            start, end = (at.isoformat() for at in day)
+            asked = Request(kind="verify", start=start, end=end, note="proof by night", who=who)
+            plan = plan_repair(spec, settings, asked)
         except RecordsUnreachable as error:
             say(f"{spec.name}: {day} is not proved: {error}")
             continue
@@ -254,15 +233,14 @@ def prove(
         spent.append(seconds(report.processor_seconds, report.started_at, report.ended_at))
         problem = _take(report, day, wrong, say) or problem
     tell_proved(spec, Paths(settings.root, spec))
-    if wrong:
-        raise _refuted(spec.name, sorted(wrong))
+    if days := sorted(wrong):
+        start, end = (at.isoformat().replace("+00:00", "Z") for at in days[0])
+        told = ", ".join(map(str, days[:5]))
+        raise CheckFailed.days_refuted(
+            pipeline=spec.name, count=len(days), days=told, start=start, end=end
+        )
     if problem:
         raise problem
-
-
-def _request(day: Span, who: str) -> Request:
-    start, end = (at.isoformat() for at in day)
-    return Request(kind="verify", start=start, end=end, note="proof by night", who=who)
 
 
 def _take(report: Report, day: Span, wrong: set[Span], say: Say) -> SluiceError | None:
@@ -278,15 +256,3 @@ def _take(report: Report, day: Span, wrong: set[Span], say: Say) -> SluiceError 
         return None
     # A topic that Kafka compacts gives the same every night: nothing is wrong with the table.
     return None if error.code == RangeThinned.code else error
-
-
-def _refuted(pipeline: str, wrong: Iterable[Span]) -> CheckFailed:
-    days = tuple(wrong)
-    start, end = (at.isoformat().replace("+00:00", "Z") for at in days[0])
-    return CheckFailed.days_refuted(
-        pipeline=pipeline,
-        count=len(days),
-        days=", ".join(map(str, days[:5])),
-        start=start,
-        end=end,
-    )

@@ -23,9 +23,9 @@ from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import AT_ELEMENT, OFFSET, PARTITION
 from spark_jobs.values.spans import EPOCH, Position, Span
-from spark_jobs.where.asked import MOST
+from spark_jobs.where.ask import MOST
 from spark_jobs.where.in_table import equals
-from spark_jobs.where.known import COLUMNS, Accounted
+from spark_jobs.where.kept import COLUMNS, Accounted
 
 if TYPE_CHECKING:
     from spark_jobs.since.states import State

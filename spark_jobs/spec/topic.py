@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field as Described, model_validator
 
 from spark_jobs.spec.archive import Archive
-from spark_jobs.spec.checks.rule import Rule, refuse_twice
-from spark_jobs.spec.columns import refuse_own
+from spark_jobs.spec.checks.rule import Rule
+from spark_jobs.spec.columns import refuse_own, refuse_repeated
 from spark_jobs.spec.duration import Duration, positive, zoned
 from spark_jobs.spec.fields.each import OF_ENVELOPED, OF_TEXT, element_places, levels, refuse_each
 from spark_jobs.spec.fields.field import Field, Name
@@ -105,7 +105,7 @@ class Topic(Model):
                 "Rename, remove or add fields",
             )
         refuse_own("fields", names)
-        refuse_twice(self.rules)
+        refuse_repeated("rules", (rule.name for rule in self.rules))
         clock = next((field for field in self.fields if field.name == self.event_time), None)
         if clock is None or clock.type != "timestamp" or not clock.required:
             others = [f.name for f in self.fields if f.type == "timestamp" and f.required]

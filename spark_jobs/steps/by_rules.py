@@ -1,7 +1,5 @@
 """By rules: which rules of its topic a decoded record fulfils (spec/checks/rule.py), and what
-follows.
-
-The SQL of a rule is within TryEval, so no record makes a query fail by it.
+follows. The SQL of a rule is within TryEval, so no record makes a query fail by it.
 """
 
 from __future__ import annotations
@@ -9,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyspark.errors import AnalysisException
@@ -16,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from pyspark.sql.types import BooleanType
 
 from spark_jobs.errors import SpecInvalid
+from spark_jobs.source.place import Place
 from spark_jobs.steps.catalyst import analyzed, asks_for_the_time
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.numbering import BITS
@@ -42,42 +42,27 @@ def refuse_unusable_rules(spark: SparkSession, spec: Pipeline) -> None:
     more than one record, as an aggregate does. Their SQL parses.
     """
     for topic in (each for each in spec.inputs if each.rules):
-        columns = (F.lit(None).cast(spark_type(f.type)).alias(f.name) for f in topic.fields)
-        rows = spark.range(0).select(*columns)
-        if not _all_are_conditions(rows, topic.rules):
-            _refuse_unusable(spec, topic, rows)
-
-
-def _refuse_unusable(spec: Pipeline, topic: Topic, rows: DataFrame) -> None:
-    for rule in topic.rules:
-        if why := why_no_condition(rows, F.expr(rule.sql), rule.sql):
-            raise SpecInvalid.rule_unusable(
-                pipeline=spec.name,
-                rule=rule.name,
-                topic=topic.name,
-                sql=rule.sql,
-                why=why,
-                columns=topic.columns,
-            )
+        fields = (F.lit(None).cast(spark_type(f.type)).alias(f.name) for f in topic.fields)
+        rows = spark.range(0).select(*fields)
+        for rule in () if _all_are_conditions(rows, topic.rules) else topic.rules:
+            if why := why_no_condition(rows, F.expr(rule.sql), rule.sql):
+                raise SpecInvalid.rule_unusable(
+                    pipeline=spec.name,
+                    rule=rule.name,
+                    topic=topic.name,
+                    sql=rule.sql,
+                    why=why,
+                    columns=topic.columns,
+                )
 
 
 def _all_are_conditions(rows: DataFrame, rules: Sequence[Rule]) -> bool:
-    """Whether all are conditions, by two questions: of each rule alone they take Spark 7 ms. An AND
-    makes booleans of texts, so the types are a question of their own.
-    """
-    asked = [F.expr(rule.sql) for rule in rules]
-    if why_no_condition(rows, _anded(asked), "\n".join(rule.sql for rule in rules)):
+    """Whether all are conditions, by two questions: of each rule alone they take Spark 7 ms."""
+    asked = F.struct(*(F.expr(rule.sql).alias(f"c{n}") for n, rule in enumerate(rules)))
+    if why_no_condition(rows, asked.isNotNull(), "\n".join(rule.sql for rule in rules)):
         return False
-    [typed] = rows.select(F.struct(*(each.alias(f"c{n}") for n, each in enumerate(asked)))).schema
+    [typed] = rows.select(asked).schema
     return all(field.dataType == BooleanType() for field in cast("StructType", typed.dataType))
-
-
-def _anded(conditions: Sequence[Column]) -> Column:
-    """By halves: Spark goes down each tree, and its stack ends."""
-    if len(conditions) == 1:
-        return conditions[0]
-    middle = len(conditions) // 2
-    return _anded(conditions[:middle]) & _anded(conditions[middle:])
 
 
 def why_no_condition(rows: DataFrame, condition: Column, sql: str) -> str | None:
@@ -109,10 +94,12 @@ def judged(decoded: DataFrame, inputs: Topics) -> DataFrame:
     whole = F.col(MALFORMED).isNull() & F.col(time).isNotNull()
     # Without an ELSE, so that Spark computes nothing of it before the TryEval: what two expressions
     # share it computes first, but only of those that are computed for each record.
-    verdicts = _of_its_topic(
-        inputs, whole, lambda topic: F.array(*(_tried(spark, rule) for rule in topic.rules))
-    )
-    found = decoded.withColumn(RULES, verdicts)
+
+    def verdicts(topic: Topic) -> Column:
+        of = (F.coalesce(F.expr(r.sql), F.lit(r.null == "passes")) for r in topic.rules)
+        return F.array(*(tried(spark, each) for each in of))
+
+    found = decoded.withColumn(RULES, _of_its_topic(inputs, whole, verdicts))
     reason = F.coalesce(MALFORMED, _of_its_topic(inputs, _not_all(), _reason))
     return found.withColumn(MALFORMED, reason).withColumn(
         time, F.when(F.col(MALFORMED).isNull(), F.col(time))
@@ -151,20 +138,26 @@ def told(inputs: Topics) -> Column:
     return _of_its_topic(inputs, _not_all(), _told)
 
 
+def refused(records: DataFrame, inputs: Topics, most: int) -> list[tuple[Place, str]]:
+    """Those for which a rule ends a batch, the first by place; each with all rules that it fails.
+    `records` as Dataflow.by_decoder has them.
+    """
+    rows = records.where(fails_one(inputs, "refuse"))
+    at = F.col("kafka").dropFields("timestamp", "millis", "raw").alias("at")
+    found = rows.select(at, told(inputs).alias("reason")).orderBy("at").limit(most).collect()
+    return [(Place.of_row(place.asDict()), why) for place, why in found]
+
+
 def rule_counts(inputs: Topics, names: Sequence[Mapping[str, Rule]]) -> Column:
     """An aggregate over classified records, map<string, bigint>: name -> the records that fail the
     rule, of any outcome. `names`: the inputs' rules by the names under which they are counted.
     """
-    pairs = list[Column]()
-    for number, of_topic in enumerate(names):
-        for at, name in enumerate(of_topic):
-            failing = _fails(at)
-            pairs += [F.lit(name), F.count_if(_where(inputs, number, failing))]
-    return F.create_map(*pairs).alias("rules")
-
-
-def _tried(spark: SparkSession, rule: Rule) -> Column:
-    return tried(spark, F.coalesce(F.expr(rule.sql), F.lit(rule.null == "passes")))
+    pairs = (
+        (F.lit(name), F.count_if(_where(inputs, number, _fails(at))))
+        for number, of_topic in enumerate(names)
+        for at, name in enumerate(of_topic)
+    )
+    return F.create_map(*chain.from_iterable(pairs)).alias("rules")
 
 
 def tried(spark: SparkSession, condition: Column) -> Column:
@@ -181,10 +174,6 @@ def _fails(number: int) -> Column:
     return F.col(RULES)[number].eqNullSafe(F.lit(False))
 
 
-def _raises(number: int) -> Column:
-    return F.col(RULES)[number].isNull()
-
-
 # A function of an array, and no tree of ORs: Spark goes down each tree, and its stack ends.
 def _fails_one(topic: Topic, what: OnFailure) -> Column:
     of_it = [F.col(RULES)[n] for n, rule in enumerate(topic.rules) if rule.on_failure == what]
@@ -199,9 +188,7 @@ def _not_all() -> Column:
 
 
 def _reason(topic: Topic) -> Column:
-    """Why a record is malformed by a rule; null if it is not. One that is refused ends its batch
-    instead.
-    """
+    """Why a record is malformed by a rule; null if it is not, or ends its batch."""
     raises = F.size(F.array_compact(RULES)) < len(topic.rules)
     malformed = _fails_one(topic, "quarantine") | raises
     return F.when(~_fails_one(topic, "refuse") & malformed, _told(topic))
@@ -210,7 +197,9 @@ def _reason(topic: Topic) -> Column:
 def _told(topic: Topic) -> Column:
     said = [
         _listed(topic, _fails, "it fails the rules "),
-        _listed(topic, _raises, "it makes the SQL of these rules fail: "),
+        _listed(
+            topic, lambda n: F.col(RULES)[n].isNull(), "it makes the SQL of these rules fail: "
+        ),
     ]
     return F.concat_ws("; ", *said)
 
@@ -223,13 +212,9 @@ def _listed(topic: Topic, which: Callable[[int], Column], text: str) -> Column:
 
 def _of_its_topic(inputs: Topics, where: Column, of: Callable[[Topic], Column]) -> Column:
     """For each record what `of` gives for its topic; null elsewhere."""
-    each = [
-        (_where(inputs, number, where), of(topic))
-        for number, topic in enumerate(inputs)
-        if topic.rules
-    ]
-    (first, then), *more = each
-    return reduce(lambda found, one: found.when(*one), more, F.when(first, then))
+    numbered = ((number, topic) for number, topic in enumerate(inputs) if topic.rules)
+    first, *more = [(_where(inputs, number, where), of(topic)) for number, topic in numbered]
+    return reduce(lambda found, one: found.when(*one), more, F.when(*first))
 
 
 def _where(inputs: Topics, number: int, condition: Column) -> Column:

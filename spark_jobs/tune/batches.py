@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.ops.schema import Row
     from spark_jobs.spec import Pipeline
-    from spark_jobs.where.known import Known
+    from spark_jobs.where.kept import Known
 
 _COLUMNS = (
     "batch_id", "run_id", "late", "accepted", "malformed", "premature", "filtered",
@@ -85,7 +85,7 @@ def timed(spec: Pipeline, known: Known, since: datetime | None) -> list[Timed]:
     ]
     if not wanted:
         raise QuestionRefused.no_batches(pipeline=spec.name)
-    own = ops_tables.of_checkpoint(spec.name, known.generations)
+    own = known.own
     first, last = wanted[0]["batch_id"], wanted[-1]["batch_id"]
     within = f"{own} AND batch_id BETWEEN {first} AND {last}"
     late, slices = defaultdict[int, list[int]](list), defaultdict[int, list[Slice]](list)

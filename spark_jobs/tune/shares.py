@@ -107,7 +107,7 @@ def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
     time, kept = reader.spec.inputs.event_time, Kept.read(reader.known, _parts(slices))
     found: dict[Slice, list[int]] = {each: [] for each in slices}
     for place, record in reader.seen(reader.known.of(of), {}).items():
-        if record.row and place.value in of and kept.rejected(place, None) is None:
+        if record.row and place.value in of and not kept.rejected(place, None):
             found[of[place.value]].append(record.row[time])
     return found
 

@@ -21,7 +21,7 @@ from spark_jobs.tune.batches import Timed, timed
 from spark_jobs.tune.shares import Late, late, read, total, undecided
 from spark_jobs.values.spans import EPOCH
 from spark_jobs.where.again import Reader
-from spark_jobs.where.known import Known
+from spark_jobs.where.kept import Known
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

@@ -1,10 +1,10 @@
-"""Again: reads the records of a checkpoint once more, where they are now: by Kafka's client, or by
-Spark where only its SQL can say what the steps make of them.
-"""
+"""Again: reads the records of a checkpoint once more, where they are now."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import pyarrow as pa
@@ -13,26 +13,18 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.decode.formats import taken_apart
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import records
-from spark_jobs.errors import (
-    FilesUnfit,
-    KafkaRefused,
-    KafkaUnreachable,
-    RecordsGone,
-    SideGone,
-    TopicMissing,
-    UpstreamUnfit,
-)
+from spark_jobs.errors import DecisionRefused, SideGone, SluiceError
+from spark_jobs.launch.question import Failed
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
-from spark_jobs.repair.offsets.slices import less, merged, without
+from spark_jobs.repair.offsets.slices import in_few, less, together
 from spark_jobs.side.pins import inputs_of
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import WHOLE, Place
 from spark_jobs.source.positions import Positions, parts_of
 from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.own_columns import EMPTY
-from spark_jobs.where.ask import DROPPED, Answer, Question, Seen, alike, deduplicates, values
-from spark_jobs.where.asked import union, within
+from spark_jobs.where.ask import DROPPED, MOST, Answer, Question, Seen, alike, deduplicates, values
 from spark_jobs.where.kept import Kept
 
 if TYPE_CHECKING:
@@ -42,14 +34,10 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.spec.steps.step import Step
-    from spark_jobs.where.known import Accounted, Known
+    from spark_jobs.where.kept import Accounted, Known
 
 MOST_HERE: Final = 50_000
 """Offsets that are read without Spark: a second or two. A cold Spark takes ten."""
-UNANSWERED: Final = (
-    KafkaUnreachable, KafkaRefused, TopicMissing, FilesUnfit, RecordsGone, UpstreamUnfit,
-)  # fmt: skip
-"""What a source raises that gives no answer now: what is kept has some."""
 Ask = Callable[[Question], Answer]
 """What Spark says (ask.py)."""
 
@@ -69,8 +57,15 @@ class Reader(NamedTuple):
 
     @classmethod
     def of(cls, spec: Pipeline, settings: Settings, known: Known, ask: Ask) -> Self:
-        topic, why = topic_of(spec, settings, known)
-        has, _ = archived_or_why(known.paths.root, spec.inputs, known.identity.topic_id)
+        topic_id, why = known.identity.topic_id, ""
+        topic: SourceState | None = None
+        try:
+            topic = source_of(spec, settings).state()
+        except SluiceError as error:  # what is kept has some answers
+            why = f"the source did not answer: {error.what}"
+        if topic is not None and not same_topics(topic_id, topic.id):
+            topic, why = None, "the topic was made anew: its records are others"
+        has, _ = archived_or_why(known.paths.root, spec.inputs, topic_id)
         return cls(spec, settings, known, ask, topic, why, has)
 
     @property
@@ -87,11 +82,7 @@ class Reader(NamedTuple):
     def nowhere(self, parts: Parts) -> Parts:
         """What of them nobody has any more."""
         found = located(parts, self.has, self.earliest)
-        taken = self.source.taken(found.source) if self.topic else {}
-        return {
-            p: tuple(sorted((*found.nowhere.get(p, ()), *taken.get(p, ()))))
-            for p in found.nowhere.keys() | taken.keys()
-        }
+        return together([found.nowhere, self.source.taken(found.source) if self.topic else {}])
 
     def pins(self, batch: Accounted) -> str | None:
         """The versions of the tables beside the stream that the batch read; None if one is gone."""
@@ -105,35 +96,24 @@ class Reader(NamedTuple):
         """The asked ones, and the records beside that are copies of one. By the client, or by Spark
         where only its SQL can say what the steps make of them, or there are many. Raises Failed.
         """
-        here = union(parts_of(asked), beside)
-        where = located(here, {}, self.earliest)
-        away = any(within(place, self.has) for place in asked)
-        if not (away or offsets_in(where.source) > MOST_HERE or self._needs_sql(here)):
-            root, sample = str(self.known.paths.root), [*self.sampled(where.source)]
+        own = parts_of(asked)
+        here = in_few(together([own, beside]))
+        there = located(here, {}, self.earliest).source
+        away = located(own, self.has, self.earliest).archive
+        if not (away or offsets_in(there) > MOST_HERE or self._needs_sql(here)):
+            root, sample = str(self.known.paths.root), [*_sampled(self.source, there)]
             step = deduplicates(self.spec) if beside else None
             return decoded(self.spec, self.settings, root, sample, asked, step)
-        groups: dict[str | None, dict[Place, Accounted]] = {}
+        groups: dict[str | None, dict[Place, Accounted]] = defaultdict(dict)
         for place, batch in asked.items():
-            pins = self.pins(batch) if self.spec.sides else None
-            groups.setdefault(pins, {})[place] = batch
-        by_batch = {
-            max(each.id for each in group.values()): parts_of(group) for group in groups.values()
-        }
-        own = parts_of(asked)
-        others = {p: tuple(without(ranges, own.get(p, ()))) for p, ranges in beside.items()}
-        aside = Kept.read(self.known, here).aside
-        question = Question(asked=by_batch, beside=others, earliest=self.earliest, aside=aside)
-        return self.ask(question).seen
-
-    def sampled(self, parts: Parts) -> Iterator[Sampled]:
-        """What the source has at these offsets, and some between near ones."""
-        near = {partition: tuple(merged(ranges)) for partition, ranges in parts.items()}
-        return self.source.sampled(less(near, self.source.taken(near)) if near else {})
+            groups[self.pins(batch) if self.spec.sides else None][place] = batch
+        by_batch = {max(each.id for each in of.values()): parts_of(of) for of in groups.values()}
+        aside, others = Kept.read(self.known, here).aside, less(beside, own)
+        at = {"topic_id": self.known.identity.topic_id, "earliest": self.earliest}
+        return self.ask(Question(asked=by_batch, beside=others, aside=aside, **at)).seen
 
     def _needs_sql(self, parts: Parts) -> bool:
-        """Whether a batch with some of these offsets has left some records out, and not all; or has
-        steps that are more than conditions.
-        """
+        """Whether a batch there has left out some records, not all, or steps are no conditions."""
         if not self.spec.before_state and not self.spec.inputs.drops_by_rule:
             return False
         return not all(step.condition for step in self.spec.before_state) or any(
@@ -142,27 +122,92 @@ class Reader(NamedTuple):
             if batch.end.cut(batch.start.rest(parts))
         )
 
+    def expanded(self, kept: Kept, asked: Mapping[Place, Accounted]) -> list[Place]:
+        """In place of each value with many records these; of a lost one itself, and the kept ones.
+        Raises ValueError, in words, for more than MOST, or an element that a value has not.
+        """
+        if not self.spec.inputs.spread:
+            return [*asked]
+        lost = self.nowhere(parts_of(asked))
+        of = self._elements({p: b for p, b in asked.items() if not within(p, lost)})
+        found = dict[Place, None]()
+        for place in asked:
+            there = of.get(place.value)
+            if place.element != WHOLE:
+                if place not in (there or [place]):
+                    has = f"its value has {len(there or ()):,} records, from 0 on"
+                    raise ValueError(f"{place.text()}: {has}")
+                there = [place]
+            elif there is None:
+                known = {*kept.rejects, *kept.merged}
+                there = [place, *(each for each in known if each.value == place)]
+            found |= dict.fromkeys(there)
+            if len(found) > MOST:
+                raise ValueError(f"at most {MOST:,} records can be asked for at once")
+        return sorted(found)
 
-def topic_of(
-    spec: Pipeline, settings: Settings, known: Known | None
-) -> tuple[SourceState | None, str]:
-    """What Kafka has of the checkpoint's topic, and why nobody can say."""
-    try:
-        topic = source_of(spec, settings).state()
-    except UNANSWERED as error:
-        return None, f"the source did not answer: {error.what}"
-    if known is not None and not same_topics(known.identity.topic_id, topic.id):
-        return None, "the topic was made anew: its records are others"
-    return topic, ""
+    def _elements(self, there: Mapping[Place, Accounted]) -> dict[Place, list[Place]]:
+        """Value -> its records: by the client, or by Spark of what only an archive has."""
+        near = located(parts_of(there), {}, self.earliest).source
+        of = elements(self.spec, self.settings, self.source, near)
+        if away := {place: batch for place, batch in there.items() if not within(place, near)}:
+            try:
+                for place in sorted(self.seen(away, {})):
+                    of[place.value].append(place)
+            except Failed as failed:  # their outcome will say so, too
+                if not failed.why:
+                    raise
+        return of
+
+
+def within(place: Place, parts: Parts) -> bool:
+    """Whether one of the ranges has it, which ascend."""
+    ranges = parts.get(place[0], ())
+    number = bisect_right(ranges, (place[1], 2**63)) - 1
+    return number >= 0 and place[1] < ranges[number][1]
 
 
 def by_counts(batch: Accounted, spec: Pipeline) -> bool | None:
-    """Whether a good record of the batch entered the first step that remembers, by the batch's
-    account; None if that has both kinds.
-    """
+    """Whether good records entered the steps with state, by the account; None if only some did."""
     if (not spec.before_state and not spec.inputs.drops_some) or batch.none("filtered"):
         return True
     return False if batch.none("late", "accepted") else None
+
+
+def _sampled(source: Source, parts: Parts) -> Iterator[Sampled]:
+    """What the source has at these offsets, and some between near ones."""
+    near = in_few(parts)
+    return source.sampled(less(near, source.taken(near)) if near else {})
+
+
+def elements(
+    spec: Pipeline, settings: Settings, source: Source, parts: Parts
+) -> dict[Place, list[Place]]:
+    """Value with many records -> these, of the values that the source has at these offsets."""
+    [topic] = spec.inputs
+    sample = [*_sampled(source, parts)]
+    taken = taken_apart(records(sample), topic, prepare(topic, settings.root, settings).given[0])
+    found = defaultdict[Place, list[Place]](list)
+    for parent, each in zip(taken.parents, taken.of or (), strict=True):
+        place = Place.at(sample[parent].partition, sample[parent].offset, each.number)
+        if within(place, parts):
+            found[place.value].append(place)
+    return found
+
+
+def refuse_absent(spec: Pipeline, settings: Settings, named: Iterable[Place]) -> None:
+    """Raise DecisionRefused for an element that its value, if the source has it, does not have."""
+    if not (named := [place for place in named if place.element != WHOLE]):
+        return
+    source, shown = source_of(spec, settings), spec.inputs.shown
+    state = source.state()
+    of = elements(spec, settings, source, state.earliest.rest(state.latest.cut(parts_of(named))))
+    for place in named:
+        there = [each for each in of.get(place.value, ()) if each.element >= 0]
+        if place.value in of and place not in there:
+            raise DecisionRefused.no_element(
+                record=place.text(shown), value=place.value.text(shown), records=len(there)
+            )
 
 
 def decoded(
@@ -173,9 +218,7 @@ def decoded(
     asked: Collection[Place],
     step: Step | None,
 ) -> dict[Place, Seen]:
-    """The asked ones, and for a step that drops copies those of them: where no step before state
-    leaves out any.
-    """
+    """The asked ones, and for a step that drops copies these; no step before it leaves one out."""
     of = {p: spec.inputs.of_partition(p) for p in {each.partition for each in sample}}
     read = [
         _Read.of(topic, spec.inputs, settings, root, own)
@@ -211,19 +254,14 @@ class _Read(NamedTuple):
         prepared = prepare(topic, root, settings)
         taken = taken_apart(records(sample), topic, prepared.given[0])
         columns, told = prepared.decoder().decode(taken.records)
-        elements = [each.number for each in taken.of] if taken.of else [None] * len(told)
-        parents = [sample[n] for n in taken.parents]
-        none = topic.tombstones == "dropped"
-        dropped = [
-            element == EMPTY or (none and record.value is None)
-            for element, record in zip(elements, parents, strict=True)
-        ]
+        numbers = [each.number for each in taken.of] if taken.of else [None] * len(told)
+        places, dropped = list[Place](), list[bool]()
+        for number, of in zip(numbers, (sample[n] for n in taken.parents), strict=True):
+            places.append(Place.at(of.partition, of.offset, number))
+            none = topic.tombstones == "dropped" and of.value is None
+            dropped.append(none or number == EMPTY)
         whys = [None if dropped[n] else taken.reason(n, why) for n, why in enumerate(told)]
         enters = [not dropped[n] and why is None for n, why in enumerate(whys)]
-        places = [
-            Place.at(record.partition, record.offset, element)
-            for record, element in zip(parents, elements, strict=True)
-        ]
         row = dict(zip(topic.columns, columns, strict=True))
         if inputs.named:
             nothing, named = pa.nulls(len(told)), pa.array([topic.name] * len(told))

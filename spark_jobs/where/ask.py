@@ -1,9 +1,8 @@
-"""Ask: what is asked of records that are read again, and the question that needs Spark's SQL: by an
-application of Spark, or by the worker that there is. Needs no Spark.
-"""
+"""Ask: which records a person asks for, and what is asked of Spark about them. Needs no Spark."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,9 +13,9 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.launch.question import Failed, ask as ask_spark, rows_of
 from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import PLACE, Place
 from spark_jobs.source.positions import Positions
-from spark_jobs.values.own_columns import OFFSET, PARTITION, own
+from spark_jobs.values.own_columns import own
 from spark_jobs.values.spans import FIRST, LAST
 
 if TYPE_CHECKING:
@@ -25,35 +24,57 @@ if TYPE_CHECKING:
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Topics
     from spark_jobs.spec.steps.step import Step
 
-FAILED, COUNTS = "failed.txt", "counts.json"
-"""In a job's folder: why it has no answer; what is told beside it."""
-REACHED, WHY, RULES, BY_CLOCK, ROW, AT, ELEMENT = map(
-    own, ("reached", "why", "rules", "by_clock", "row", "at", "element")
-)
-"""Columns of the answer, beside a place's."""
+FAILED, COUNTS = "failed.txt", "counts"
+"""In a job's folder: why it has no answer; what the schema of an answer tells beside it."""
+ROW: Final = "row"
+TOLD: Final = ("reached", ROW, "why", "rules", "untold")
+"""Columns of the answer, beside a place's: those of Seen."""
+AT: Final = "at"
+"""Of a topic: the event time in microseconds since 1970."""
 CLOCK: Final = "the steps ask for the time of the query"
-
-
 DROPPED = -1
-"""In place of a count of steps: it enters none."""
+"""In place of a count of steps: a tombstone, a record that a rule drops, or one that is not good.
+"""
+MOST: Final = 10_000
+"""Records of one question."""
+
+
+def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
+    """Each once, in order: of texts such as "3:120", "3:120-140" or "3:120,3:130"; "3:120:7" where
+    a value has many records. Raises ValueError, in words.
+    """
+    found: dict[Place, None] = {}
+    for text in (each.strip() for given in texts for each in given.split(",")):
+        if (range_ := inputs.range_of(text)) is None:
+            one = f"{inputs[0].name}/PARTITION" if inputs.named else "PARTITION"
+            raise ValueError(
+                f"{text!r} is no place of a record. Write {one}:OFFSET, or {one}:FIRST-LAST."
+            )
+        partition, first, last, element = range_
+        if last < first:
+            raise ValueError(f"{text!r}: its last offset is before its first")
+        if len(found) + last - first + 1 > MOST:
+            raise ValueError(f"at most {MOST:,} records can be asked for at once")
+        offsets = range(first, last + 1)
+        found |= dict.fromkeys(Place.at(partition, offset, element) for offset in offsets)
+    return sorted(found)
 
 
 class Seen(NamedTuple):
     """A record, as today's spec has it."""
 
     reached: int
-    """How many of the steps before the first that remembers have let it through; DROPPED of a
-    tombstone, of a record that a rule drops, or of one that is not good.
-    """
+    """How many steps before state have let it through; DROPPED of one that enters none."""
     row: dict[str, Any]
     """What enters the next step, if it has passed all; else nothing. Times are numbers."""
     why: str | None = None
     """Why it is malformed by today's spec."""
     rules: str | None = None
     """Which rules it fails, if one of them drops it."""
-    untold: str = ""
+    untold: str | None = None
     """Why the steps may have said something else in its batch."""
 
 
@@ -78,67 +99,44 @@ class Question(BaseModel):
     """
     most: int = 0
     topic: str = ""
-    """With `key`: of this topic alone, as the pipeline declares it, and by its own numbers of
-    partitions. The condition may then name `header`, `key`, `timestamp`, `partition` and `offset`
-    too. No record makes the question fail, and the answer has event times.
+    """With `key`: of this topic alone, by its own numbers of partitions. The condition may name
+    by_spark.py's BESIDE. No record makes the question fail; the answer has event times.
     """
-    topic_id: str = ""
+    topic_id: str
     start: datetime = FIRST
     end: datetime = LAST
     """Of the event times of a topic's records."""
-
-
-class Counts(BaseModel):
-    """Of the records of a topic that were asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    read: int = 0
-    undecoded: int = 0
-    headerless: int = 0
-    """Records of which an archive has kept no headers."""
-    fails: int = 0
-    """Records of these times on which the condition's SQL fails."""
-    first: tuple[int, int] | None = None
-    """The partition and the offset of the first of these."""
 
 
 class Answer(NamedTuple):
     """What Spark says."""
 
     table: pa.Table
-    """A row a place: PARTITION, OFFSET, ELEMENT; and REACHED, WHY, RULES, BY_CLOCK and ROW of
-    `asked`; of a topic AT, the event time in microseconds since 1970.
-    """
-    counts: Counts
+    """A row a place: PLACE; and TOLD of `asked`, or of a topic AT."""
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """Of a topic's records: read, undecoded; headerless, of which an archive kept no headers;
+        fails, on which the condition's SQL fails, with partition and offset of the first.
+        """
+        told: dict[str, Any] = json.loads(self.table.schema.metadata[COUNTS.encode()])
+        return told
 
     @property
     def places(self) -> list[Place]:
         """In order."""
-        columns = (self.table[name].to_pylist() for name in (PARTITION, OFFSET, ELEMENT))
-        return sorted(map(Place, *columns))
+        return sorted(map(Place, *(self.table[name].to_pylist() for name in PLACE)))
 
     @property
     def seen(self) -> dict[Place, Seen]:
         """Of `asked`."""
-        table = self.table
-        entered: list[dict[str, Any]] = [{}] * table.num_rows
-        if ROW in table.column_names:
-            column = table[ROW].combine_chunks()
-            columns = pa.table(column.flatten(), names=[field.name for field in column.type])
-            there = column.is_valid().to_pylist()
-            pairs = zip(values(columns), there, strict=True)
-            entered = [row if is_there else {} for row, is_there in pairs]
-            table = table.drop_columns(ROW)
+        column = self.table[ROW].combine_chunks()
+        rows = values(pa.table(column.flatten(), names=[field.name for field in column.type]))
+        entered = zip(rows, column.is_valid().to_pylist(), strict=True)
+        told = self.table.drop_columns(ROW).to_pylist()
         return {
-            Place(told[PARTITION], told[OFFSET], told[ELEMENT]): Seen(
-                told.get(REACHED) or 0,
-                row,
-                told.get(WHY),
-                told.get(RULES),
-                CLOCK if told.get(BY_CLOCK) else "",
-            )
-            for told, row in zip(table.to_pylist(), entered, strict=True)
+            Place(*(each.pop(name) for name in PLACE)): Seen(row=row if there else {}, **each)
+            for each, (row, there) in zip(told, entered, strict=True)
         }
 
 
@@ -154,8 +152,7 @@ def answered(folder: Path) -> Answer:
     """The answer in the folder of a job that has ended well. Raises Failed."""
     if (folder / FAILED).exists():
         raise Failed(1, (folder / FAILED).read_text())
-    counts = (folder / COUNTS).read_text() if (folder / COUNTS).exists() else "{}"
-    return Answer(rows_of(folder), Counts.model_validate_json(counts))
+    return Answer(rows_of(folder))
 
 
 def values(table: pa.Table, at: Iterable[int] | None = None) -> list[dict[str, Any]]:

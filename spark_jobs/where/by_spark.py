@@ -1,5 +1,4 @@
 """By Spark: what the steps before state make of records, by the drain's own dataflow, in one job.
-
 The application's half; ask.py is the half of whoever asks.
 """
 
@@ -7,7 +6,7 @@ from __future__ import annotations
 
 import re
 from functools import reduce
-from itertools import chain
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,35 +14,23 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import Dataflow, dataflow
-from spark_jobs.launch.question import QUESTION, put_rows
+from spark_jobs.launch.question import QUESTION, Failed, put_rows
 from spark_jobs.launch.session import session
 from spark_jobs.side.pins import inputs_of
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import PLACE, Place
+from spark_jobs.source.place_columns import columns
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
 from spark_jobs.steps.catalyst import asks_for_the_time
 from spark_jobs.steps.chain import stages
 from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
-from spark_jobs.where.ask import (
-    BY_CLOCK,
-    COUNTS,
-    DROPPED,
-    ELEMENT,
-    FAILED,
-    REACHED,
-    ROW,
-    RULES,
-    WHY,
-    Question,
-    deduplicates,
-)
-from spark_jobs.where.of_topic import NoCondition, of_topic, place, records_at
+from spark_jobs.values.own_columns import KAFKA, MALFORMED, own
+from spark_jobs.where.ask import CLOCK, DROPPED, FAILED, ROW, TOLD, Question, deduplicates
+from spark_jobs.where.of_topic import of_topic, records_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,8 +44,6 @@ if TYPE_CHECKING:
 
 END_OF_TIME_MS: Final = 253_402_300_799_000
 """A clock by which nothing is premature: what was so in its batch is kept, and known."""
-
-
 _CONDITION: Final = re.compile(r"\[[A-Z][A-Z0-9_.]+\] [^\n]+")
 
 
@@ -69,13 +54,12 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
     spark = session(spec.name, spec.state, settings.root)
     try:
         if question.topic:
-            table, counts = of_topic(spark, spec, settings, question)
-            (folder / COUNTS).write_text(counts.model_dump_json())
+            table = of_topic(spark, spec, settings, question)
         else:
             answer = _Answer(spark, spec, settings, question)
             table = (answer.by_key() if question.key else answer.of_places()).toArrow()
-    except NoCondition as error:
-        (folder / FAILED).write_text(str(error))
+    except Failed as failed:
+        (folder / FAILED).write_text(failed.why)
     except (PySparkException, Py4JJavaError) as error:
         text = str(error).strip()
         said = _CONDITION.search(text)  # behind the wrappers of Python's client
@@ -93,65 +77,55 @@ class _Answer:
     ) -> None:
         self._spark, self._spec, self._settings, self._question = spark, spec, settings, question
         self._paths = Paths(settings.root, spec)
-        known = read_identity(self._paths)
-        assert known is not None
-        self._topic_id = known.topic_id
         kept = {Place(*at): reason for *at, reason in question.aside}
         self._aside = read_failing(self._paths.failing).reasons.beside(kept)
 
     def by_key(self) -> DataFrame:
-        found = self._flow(self._question.beside, max(self._question.asked), {}).by_decoder
-        return (
-            found.where(F.expr(self._question.key)).select(*place(found)).limit(self._question.most)
-        )
+        question = self._question
+        found = self._flow(question.beside, max(question.asked), {}).by_decoder
+        return found.where(F.expr(question.key)).select(*columns(found)).limit(question.most)
 
     def of_places(self) -> DataFrame:
         """A row of each place with a record, and of each copy of one."""
-        each = (self._told(parts, batch) for batch, parts in self._question.asked.items())
-        rows = reduce(DataFrame.unionAll, chain.from_iterable(each))
+        asked = self._question.asked.items()
+        told = (rows for batch, parts in asked for rows in self._told(parts, batch))
+        rows = reduce(DataFrame.unionAll, told)
         keys = step.state_key(None) if (step := deduplicates(self._spec)) else ()
         if self._question.beside and keys != ():
             rows = rows.unionAll(self._copies(max(self._question.asked), rows, keys))
-        return rows.groupBy(PARTITION, OFFSET, ELEMENT).agg(
-            *(F.max(name).alias(name) for name in (REACHED, WHY, RULES, BY_CLOCK)),
-            F.first(ROW, ignorenulls=True).alias(ROW),
-        )
+        others = (F.max(name).alias(name) for name in TOLD if name != ROW)
+        return rows.groupBy(*PLACE).agg(*others, F.first(ROW, ignorenulls=True).alias(ROW))
 
-    def _told(self, parts: Parts, batch: int) -> list[DataFrame]:
-        """How far each came (read.Seen), why it is malformed, and at last the row that entered."""
+    def _told(self, parts: Parts, batch: int) -> Iterator[DataFrame]:
+        """How far each came, why it is malformed, and at last the row that entered."""
         spec, flow = self._spec, self._flow(parts, batch, self._aside)
-        good, nothing = good_records(flow.classified, spec.inputs), F.lit(None).cast("string")
+        good = good_records(flow.classified, spec.inputs)
+        *before, last = [good, *stages(good, spec, flow.sides)]
+        row, nothing = _row(last), F.lit(None).cast("string")
+        no_row = F.lit(None).cast(last.select(row.alias(ROW)).schema[ROW].dataType)
         ruled = by_rules.told(spec.inputs) if by_rules.has_rules(spec.inputs) else nothing
         dropped = F.when(by_rules.fails_one(spec.inputs, "drop"), ruled)
-        *before, last = [good, *stages(good, spec, flow.sides)]
-        row, by_clock = _row(last), F.lit(asks_for_the_time(last))
-        no_row = F.lit(None).cast(last.select(row).schema[ROW].dataType).alias(ROW)
-        return [
-            _told(flow.classified, DROPPED, F.col(MALFORMED), dropped, by_clock, no_row),
-            *(_told(f, n, nothing, nothing, by_clock, no_row) for n, f in enumerate(before)),
-            _told(last, len(before), nothing, nothing, by_clock, row),
-        ]
+        clock = F.lit(CLOCK) if asks_for_the_time(last) else nothing
+        yield _rows(flow.classified, DROPPED, no_row, F.col(MALFORMED), dropped, clock)
+        yield from (_rows(f, n, no_row, nothing, nothing, clock) for n, f in enumerate(before))
+        yield _rows(last, len(before), row, nothing, nothing, clock)
 
     def _copies(self, batch: int, asked: DataFrame, keys: tuple[str, ...] | None) -> DataFrame:
         """The rows that entered, of the records with the key of one that is asked for."""
-        entered, nothing = (
-            self._flow(self._question.beside, batch, self._aside).stateful_input,
-            F.lit(None),
-        )
-        of = (nothing.cast("string"), nothing.cast("string"), F.lit(None).cast("boolean"))
-        rows = _told(entered, 0, *of, _row(entered))
+        entered = self._flow(self._question.beside, batch, self._aside).stateful_input
+        nothing = F.lit(None).cast("string")
+        rows = _rows(entered, 0, _row(entered), nothing, nothing, nothing)
         names = [*(keys or (field.name for field in rows.select(f"{ROW}.*").schema))]
         wanted = asked.where(F.col(ROW).isNotNull()).select(
             *(F.col(f"{ROW}.`{name}`").alias(own(name)) for name in names)
         )
         same = (F.col(f"{ROW}.`{name}`").eqNullSafe(F.col(own(name))) for name in names)
-        alike = reduce(lambda one, other: one & other, same)
-        return rows.join(F.broadcast(wanted.distinct()), alike, "left_semi")
+        return rows.join(F.broadcast(wanted.distinct()), reduce(and_, same), "left_semi")
 
     def _flow(self, parts: Parts, batch: int, aside: Mapping[Place, str]) -> Dataflow:
         """No record ends it, neither one that a rule refuses nor one that is put aside."""
         spec, settings = self._spec, self._settings
-        known = (self._paths.root, spec.inputs, self._topic_id, source_of(spec, settings))
+        known = (self._paths.root, spec.inputs, self._question.topic_id, source_of(spec, settings))
         records = records_at(self._spark, *known, self._question.earliest, parts)
         sides = inputs_of(batch, Checkpoint(self._paths.checkpoint), spec, settings)
         return dataflow(
@@ -161,13 +135,9 @@ class _Answer:
 
 
 def _row(entered: DataFrame) -> Column:
-    return F.struct(*(f"`{name}`" for name in entered.columns if name != KAFKA)).alias(ROW)
+    return F.struct(*(f"`{name}`" for name in entered.columns if name != KAFKA))
 
 
-def _told(
-    frame: DataFrame, reached: int, why: Column, rules: Column, by_clock: Column, row: Column
-) -> DataFrame:
-    return frame.select(
-        *place(frame), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
-        by_clock.alias(BY_CLOCK), row.alias(ROW),
-    )  # fmt: skip
+def _rows(frame: DataFrame, *told: Column | int) -> DataFrame:
+    named = zip(told, TOLD, strict=True)
+    return frame.select(*columns(frame), *(F.lit(each).alias(name) for each, name in named))

@@ -1,31 +1,33 @@
-"""Copies: which of a key's records a Deduplicate has kept, in every way that Spark may have it.
-
-Between batches its state decides, and the watermark which keys that still has. Within one batch
-Spark keeps any of a key's copies. So each way is followed; what they agree on is told.
+"""Copies: which of a key's records a Deduplicate has kept. Between batches its state decides, and
+the watermark which keys that still has. Within one batch Spark keeps any of a key's copies. So each
+way that Spark may have it is followed; what they agree on is told.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.source.place import Place
-from spark_jobs.values.spans import EPOCH, MICROSECOND, Span
-from spark_jobs.where.ask import key_of
+from spark_jobs.source.positions import parts_of
+from spark_jobs.values.spans import MICROSECOND, Span, microseconds
+from spark_jobs.where.again import by_counts
+from spark_jobs.where.ask import deduplicates, key_of
+from spark_jobs.where.in_table import InTable
+from spark_jobs.where.kept import Kept
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Set as AbstractSet
+    from collections.abc import Collection, Iterable, Mapping
 
     from spark_jobs.source.positions import Parts
-    from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
     from spark_jobs.where.again import Reader
     from spark_jobs.where.ask import Seen
-    from spark_jobs.where.in_table import InTable
-    from spark_jobs.where.known import Accounted
+    from spark_jobs.where.kept import Accounted
 
 REACHES: Final = (2, 32, None)
 """How many delays before the watermark of a record's batch its copies are looked for, in turn; None
@@ -57,9 +59,7 @@ class Keeping(NamedTuple):
     late_before: Mapping[int, int]
     """Batch -> the watermark before it, in microseconds; nothing where there was none."""
     wrote: Mapping[int, frozenset[Place] | None]
-    """Batch -> the copies that may be its row of the key in the table, none if it wrote none; None
-    or nothing if nobody can tell.
-    """
+    """Batch -> the copies that may be its row of the key in the table; else nobody can tell."""
 
     def alive(self, kept: Copy, batch: int) -> bool:
         return self.delay is None or kept.at + self.delay > self.late_before.get(
@@ -86,10 +86,11 @@ def kept_of(
             ways |= {None, gone if keeping.alive(gone, batch) else None}
         wrote = keeping.wrote.get(batch)
         after, kept = set[Copy | None](), set[Place]()
+        sure = any(each.certain for each in here)
         for way in ways:
-            if way is None and (wrote is None or wrote or not _sure(here)):
+            if way is None and (wrote is None or wrote or not sure):
                 firsts = [each for each in here if wrote is None or each.place in wrote]
-                after |= {*firsts} | (set() if wrote or _sure(here) else {None})
+                after |= {*firsts} | (set() if wrote or sure else {None})
                 kept |= {each.place for each in firsts}
             elif way is not None and not wrote:  # a row of the key says that the state had none
                 after.add(way)
@@ -99,86 +100,86 @@ def kept_of(
     return found
 
 
-def _sure(here: Iterable[Copy]) -> bool:
-    return any(each.certain for each in here)
+def seen_and_kept(
+    reader: Reader, asked: Mapping[Place, Accounted]
+) -> tuple[Mapping[Place, Seen], Mapping[Place, set[Place]]]:
+    """The records, and of accepted copies those that a Deduplicate may have kept, as kept_of."""
+    step = deduplicates(reader.spec)
+    # What a step before state has left out is no copy, and nobody looks for its copies.
+    may = {p: b for p, b in asked.items() if by_counts(b, reader.spec) is not False}
+    if step is None or not may:
+        return reader.seen(asked, {}), {}
+    for reach in REACHES:
+        beside, until = _among(reader, step, [*may.values()], reach)
+        seen = reader.seen(asked, beside)
+        told = _judged(reader, step, asked, may, seen, until)
+        if until == ANY_TIME or not any(of >= {place, UNREAD} for place, of in told.items()):
+            break
+    return seen, told
 
 
-def among(
+def _among(
     reader: Reader, step: Step, batches: Collection[Accounted], reach: int | None
 ) -> tuple[Parts, int | None]:
-    """Where copies of records of these batches are looked for; and the largest event time, in
-    microseconds, of a copy that is not there, or that nobody has any more.
-    """
-    known = reader.known
+    """Where their copies are looked for; and the largest event time of one that is not read."""
+    known, delay = reader.known, step.copies_for(reader.spec.watermark_delay)
     end = known.end(max(each.id for each in batches))
-    index = Index.read(known.paths, known.generations, known.begins, end)
-    since = _since(reader.spec, step, batches, reach)
-    if since is None:
-        parts: Parts = {p: (all_,) for p, all_ in index.within.items()}
-        until = None
-    else:
-        parts = index.possible([Span(since, _LAST)])
-        until = (since - EPOCH) // MICROSECOND
+    index = Index.read(known.paths, known.identity.generations, known.begins, end)
+    parts: Parts = {p: (all_,) for p, all_ in index.within.items()}
+    marks = [each.late_before for each in batches if each.late_before is not None]
+    until = None
+    if reach is not None and delay is not None and len(marks) == len(batches):
+        with suppress(OverflowError):
+            since = min(marks) - reach * delay
+            parts = index.possible([Span(since, _LAST)])
+            until = microseconds(since)
     if lost := reader.nowhere(parts):
         newest = index.newest_at(lost)
-        at = ANY_TIME if newest is None or index.lacking else (newest - EPOCH) // MICROSECOND
+        at = ANY_TIME if newest is None or index.lacking else microseconds(newest)
         until = at if until is None else max(at, until)
     if reader.topic and reader.source.compacted():  # they may be gone from between others
         until = ANY_TIME
     return parts, until
 
 
-def _since(
-    spec: Pipeline, step: Step, batches: Iterable[Accounted], reach: int | None
-) -> datetime | None:
-    delay, marks = step.copies_for(spec.watermark_delay), [each.late_before for each in batches]
-    known = [each for each in marks if each is not None]
-    if reach is None or delay is None or len(known) < len(marks):
-        return None
-    try:
-        return min(known) - reach * delay
-    except OverflowError:
-        return None
-
-
-def judged(
+def _judged(
     reader: Reader,
-    table: InTable,
     step: Step,
-    entered: Mapping[Place, tuple[Seen, bool]],
-    asked: AbstractSet[Place],
+    asked: Mapping[Place, Accounted],
+    may: Collection[Place],
+    seen: Mapping[Place, Seen],
     unread_until: int | None,
 ) -> dict[Place, set[Place]]:
-    """Of the asked ones, as kept_of. `entered`: they and their copies, as far as they were read,
-    and whether their batch is known to have accepted them.
-    """
+    """Of those that `may` be copies, as kept_of. `seen`: the asked ones and their copies."""
     spec, known = reader.spec, reader.known
-    batch_of, first = known.of(entered), next(iter(entered.values()), None)
-    keys = tuple(step.state_key(tuple(first[0].row)) or ()) if first else ()
-    by_key = defaultdict[str, list[Place]](list)
-    for place, (seen, _) in entered.items():
-        if place in batch_of:
-            by_key[key_of(seen.row, keys)].append(place)
-    of_asked = {key: own for key, own in by_key.items() if not asked.isdisjoint(own)}
-    here, version = defaultdict[int, dict[Place, dict[str, Any]]](dict), dict[int, int | None]()
-    for place in chain.from_iterable(of_asked.values()):
-        version[batch_of[place].id] = batch_of[place].table_version
-        here[batch_of[place].id][place] = entered[place][0].row
-    wrote = {batch: table.wrote(version[batch], keys, rows) for batch, rows in here.items()}
-    delay = step.copies_for(spec.watermark_delay)
-    late_before = {
-        each.id: (each.late_before - EPOCH) // MICROSECOND
-        for each in known.batches
-        if each.late_before is not None
-    }
+    rows = {place: each.row for place, each in seen.items() if each.row}
+    batch_of, kept = known.of(rows), Kept.read(known, parts_of(rows))
+    batches = {each.id: each for each in batch_of.values()}
+    whole = kept.whole(batches.values())
+    pins = {n: reader.pins(each) for n, each in batches.items()} if spec.sides else {}
+    newest = pins.get(max(each.id for each in asked.values()))
+    keys = tuple(step.state_key(tuple(next(iter(rows.values()), ()))) or ())
+    by_key = defaultdict[str, list[Copy]](list)
+    for place, batch in batch_of.items():
+        if not kept.rejected(place, batch):
+            certain = (
+                batch.id in whole
+                and batch.id > known.same_since
+                and (place in asked or pins.get(batch.id) == newest)
+            )
+            copy = Copy(place, batch.id, rows[place][spec.inputs.event_time], certain)
+            by_key[key_of(rows[place], keys)].append(copy)
+    of_asked = {key: own for key, own in by_key.items() if any(each.place in may for each in own)}
+    here = defaultdict[int, dict[Place, dict[str, Any]]](dict)
+    for each in chain.from_iterable(of_asked.values()):
+        here[each.batch][each.place] = rows[each.place]
+    table = InTable(spec, known.paths, ())
+    wrote = {n: table.wrote(batches[n].table_version, keys, own) for n, own in here.items()}
+    delay, marks = step.copies_for(spec.watermark_delay), known.batches
+    late_before = {each.id: microseconds(each.late_before) for each in marks if each.late_before}
     found: dict[Place, set[Place]] = {}
-    for key, places in of_asked.items():
+    for key, copies in of_asked.items():
         of_key = {batch: of.get(key) for batch, of in wrote.items()}
         keeping = Keeping(None if delay is None else delay // MICROSECOND, late_before, of_key)
-        copies = (
-            Copy(place, batch_of[place].id, seen.row[spec.inputs.event_time], certain)
-            for place in places
-            for seen, certain in (entered[place],)
-        )
         found |= kept_of(copies, keeping, unread_until)
     return found

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:
-    from datetime import timedelta
+from spark_jobs.source.place import Place
 
-    from spark_jobs.source.place import Place
+if TYPE_CHECKING:
     from spark_jobs.spec.inputs import Topics
 
 
@@ -43,7 +42,9 @@ COLUMNS = (
 
 
 class Fate(NamedTuple):
-    """Of one place."""
+    """Of one place: in words the repairs and replays that used it, and the versions of tables
+    beside the stream that its batch read.
+    """
 
     place: Place
     became: Became
@@ -55,9 +56,7 @@ class Fate(NamedTuple):
     watermark_missed: datetime | None = None
     late_by: timedelta | None = None
     copies: tuple[Place, ...] = ()
-    """Of a duplicate the record that was kept, or those of which one was; else the others of which
-    one was kept.
-    """
+    """Of a duplicate the record that was kept, or some of which one was; else the others."""
     table_version: int | None = None
     """The first one that has it in its rows."""
     event: int | None = None
@@ -65,9 +64,7 @@ class Fate(NamedTuple):
     origin: str = ""
     """Where the source has it, in words; empty if its place says all."""
     used_by: tuple[str, ...] = ()
-    """Repairs and replays, in words."""
     read_beside: tuple[str, ...] = ()
-    """The versions of tables beside the stream that its batch read, in words."""
     rows: tuple[dict[str, Any], ...] = ()
     """The table's rows that it is in now."""
     untold: tuple[str, ...] = ()
@@ -79,14 +76,15 @@ class Fate(NamedTuple):
 
     def values(self, inputs: Topics) -> tuple[Any, ...]:
         """One for each of COLUMNS."""
-        told = self._asdict() | {
-            "place": self.place.text(inputs.shown),
-            "became": self.became.value,
-            "late_by": None if self.late_by is None else self.late_by.total_seconds(),
-            "copies": [each.text(inputs.shown) for each in self.copies],
-            "used_by": [*self.used_by],
-            "read_beside": [*self.read_beside],
-            "rows": [*self.rows],
-            "untold": [*self.untold],
-        }
-        return tuple(None if each in ("", []) else each for each in told.values())
+
+        def told(value: Any) -> Any:
+            match value:
+                case Place():
+                    return value.text(inputs.shown)
+                case timedelta():
+                    return value.total_seconds()
+                case tuple():
+                    return [*map(told, value)] or None
+            return value or None if isinstance(value, str) else value
+
+        return tuple(map(told, self))

@@ -1,11 +1,12 @@
-"""In the table: where an accepted record went, and what a batch wrote. Without Spark."""
+"""In the table: where an accepted record went, what it awaits, and what a batch wrote. No Spark."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from spark_jobs.spec.analysis.ranged import ranged, unranged
+from spark_jobs.spec.columns import Origin, Origins
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import AT_ELEMENT, OF_A_KEY, OFFSET, PARTITION
 from spark_jobs.values.python_times import rows_of
@@ -13,24 +14,25 @@ from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
 from spark_jobs.where.ask import alike, key_of, values
 from spark_jobs.where.fate import Became
-from spark_jobs.where.paired import Paired
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.step import Pairs
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.where.ask import Seen
     from spark_jobs.where.fate import Fate
-    from spark_jobs.where.known import Accounted
+    from spark_jobs.where.kept import Accounted
 
 SHOWN: Final = 10
 """Rows of one record."""
 MOST: Final = 100
 """Records whose rows are looked for: each is a query."""
-BY_CODE: Final = "which rows it is in: the pipeline's own code decides that"
-UNCOMPARED: Final = "which rows it is in: its columns cannot be compared without Spark"
+ROWS: Final = "which rows it is in"
+UNCOMPARED: Final = f"{ROWS}: its columns cannot be compared without Spark"
 
 
 class InTable:
@@ -55,27 +57,23 @@ class InTable:
         """
         if not self.keeps_records or self.spec.steps[-1] is not self.spec.entry:
             return {}
-        of_key: dict[str, dict[Place, dict[str, Any]]] = defaultdict(dict)
-        for place, row in copies.items():
-            of_key[key_of(row, keys)][place] = row
-        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        rows = defaultdict[str, list[dict[str, Any]]](list)
         if version is not None:
             if (added := self._table.added(version)) is None:
                 return {}
             at = alike(added, keys, copies.values()) if added.num_rows else ()
             for row in values(added, at):
                 rows[key_of(row, keys)].append(row)
-        return {
-            key: None
-            if len(rows[key]) > 1
-            else frozenset(p for p, row in own.items() if any(_same(it, row) for it in rows[key]))
-            for key, own in of_key.items()
-        }
+        found: dict[str, frozenset[Place] | None] = {}
+        for place, row in copies.items():
+            own = rows[key := key_of(row, keys)]
+            before = found.get(key, frozenset())
+            may = {place} if any(_same(each, row) for each in own) else ()
+            found[key] = None if before is None or len(own) > 1 else before.union(may)
+        return found
 
     def went(self, fate: Fate, seen: Seen, batch: Accounted, *, looked_up: bool) -> Fate:
-        """With the rows that it is in, if they are looked up, and the version that first had it. A
-        duplicate is in none.
-        """
+        """With the rows that it is in, if they are looked up, and the version that first had it."""
         if fate.became is Became.DUPLICATE:
             return fate
         if looked_up:
@@ -87,13 +85,14 @@ class InTable:
             return fate
         version, why = self._first_with(batch, seen)
         if self.spec.keyed and not fate.rows:  # a newer one of its key may have come first
-            version, why = None, "the version that first had it: its key's row is another record's"
-        return fate._replace(table_version=version).but(why)
+            version, why = None, "its key's row is another record's"
+        untold = why and f"the version that first had it: {why}"
+        return fate._replace(table_version=version).but(untold)
 
     def rows(self, place: Place, seen: Seen) -> tuple[tuple[dict[str, Any], ...], str]:
         """Those that the record is in now, and why that cannot be told."""
         if "query" not in self._table.can or not self._table.exists():
-            return (), "which rows it is in: the table answers no question without Spark"
+            return (), f"{ROWS}: the table answers no question without Spark"
         paired = Paired.of(self.spec, place, seen)
         own = seen.row if self.keeps_records else paired and paired.row
         where, why = self._where(place, seen, own, paired)
@@ -111,69 +110,106 @@ class InTable:
     def _where(
         self, place: Place, seen: Seen, own: Mapping[str, Any] | None, paired: Paired | None
     ) -> tuple[str, str]:
-        """A condition for the rows, or why there is none. `own`: column of the table -> the
-        record's value, where these tell its rows.
-        """
-        spec, row = self.spec, seen.row
+        """A condition, or why there is none. `own`: the table's columns, if these tell the rows."""
+        spec, row, types = self.spec, seen.row, self.spec.inputs.types
         if spec.keyed:
             value = f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}'
             of_it = "" if place.number is None else f' AND "{AT_ELEMENT}" = {place.number}'
             return value + of_it, ""
         if own is not None:
-            names, types = paired.found.columns if paired else {}, spec.inputs.types
-            conditions = (
-                equals(name, each, types.get(names.get(name, name), ""))
-                for name, each in own.items()
-            )
-            return " AND ".join(filter(None, conditions)), UNCOMPARED
+            names = paired.found.columns if paired else {}
+            of = (equals(name, own[name], types.get(names.get(name, name), "")) for name in own)
+            return " AND ".join(filter(None, of)), UNCOMPARED
         if why := _unfound(spec):
-            return "", why
+            return "", f"{ROWS}{why}"
         [grouped] = [step for step in spec.steps if step.grouping_keys is not None]
-        types = spec.inputs.types
         keys = [equals(n, row[n], types.get(n, "")) for n in grouped.grouping_keys or ()]
         if "" in keys:
             return "", UNCOMPARED
         if grouped.grouping_window is not None:
             at = time_of(row[spec.inputs.event_time])
             if isinstance(at, str) or not FIRST <= at < LAST:
-                return "", "which rows it is in: its event time is in no range"
+                return "", f"{ROWS}: its event time is in no range"
             way = ranged(spec)
             keys.append(way.position.sql([way.touched(at, partition=place.partition)]))
         return " AND ".join(keys) or "true", ""
 
     def _first_with(self, batch: Accounted, seen: Seen) -> tuple[int | None, str]:
-        """The version of the table that first had the rows of an accepted record of this batch, and
-        why that cannot be told.
-        """
-        spec, what = self.spec, "the version that first had its rows"
+        """Of an accepted record the table's version, and why that cannot be told."""
+        spec = self.spec
         if any(not step.remembers for step in spec.steps[spec.first_stateful :]):
-            return None, f"{what}: a later step may leave it out"
+            return None, "a later step may leave it out"
         waits = [step for step in spec.steps if step.grouping_keys is not None]
         if spec.output_mode != "append" or not waits:
             return batch.table_version, ""
         window, at = waits[0].grouping_window, time_of(seen.row[spec.inputs.event_time])
         if len(waits) > 1 or window is None or window.kind != "tumbling" or isinstance(at, str):
-            return None, f"{what}: only the step knows when it wrote them"
+            return None, "only the step knows when it wrote its rows"
         end = window.last_end(at)
         for each in self._batches:
             if each.id >= batch.id and each.watermark is not None and each.watermark >= end:
                 return each.table_version, ""
-        return None, f"its rows: their window is open until {iso(end, ' ')}, and not written"
+        return None, f"its window is open until {iso(end, ' ')}, and not written"
+
+
+class Paired(NamedTuple):
+    """One record of an input that a step takes apart."""
+
+    found: Pairs
+    row: dict[str, Any]
+    """Column of the table -> the record's value."""
+    others: str
+    """The inputs whose records it finds."""
+    at: datetime | str
+    """Its event time."""
+
+    @classmethod
+    def of(cls, spec: Pipeline, place: Place, seen: Seen) -> Self | None:
+        """None where no step takes inputs apart, or a later one makes other columns."""
+        at = next((n for n, step in enumerate(spec.steps) if step.takes), None)
+        if at is None:
+            return None
+        own = spec.inputs.of_partition(place.partition).name
+        found = spec.steps[at].pairs(own)
+        if found is None:
+            return None
+        same: Origins = {name: (Origin(name, "identity"),) for name in found.columns}
+        origins = same
+        for step in spec.steps[at + 1 :]:
+            origins = step.origins_after(origins, spec.inputs.event_time)
+        if any(origins.get(name) != of for name, of in same.items()):
+            return None
+        row = {new: seen.row[old] for new, old in found.columns.items()}
+        others = ", ".join(name for name in spec.steps[at].takes if name != own)
+        return cls(found, row, others, time_of(seen.row[spec.inputs.event_time]))
+
+    def alone(self, batches: Iterable[Accounted]) -> str:
+        """What it waits for, if it is in no row; empty if it waits no more."""
+        if isinstance(self.at, str):
+            return ""
+        try:
+            until = self.at + self.found.waits
+        except OverflowError:
+            return ""
+        if any(each.watermark is not None and each.watermark > until for each in batches):
+            return "" if self.found.alone else f"no row of {self.others} found it"
+        then = "; then it leaves alone" if self.found.alone else ""
+        return f"it waits in the state for a row of {self.others}, until {iso(until, ' ')}{then}"
 
 
 def _unfound(spec: Pipeline) -> str:
     """Why the columns of a record do not tell its rows; empty if they do."""
     if any(step.by_code for step in spec.steps):
-        return BY_CODE
+        return ": the pipeline's own code decides that"
     if any(step.takes for step in spec.steps):
-        return "which rows it is in: a step makes pairs of several topics' records"
+        return ": a step makes pairs of several topics' records"
     grouped = [step for step in spec.steps if step.grouping_keys is not None]
     if len(grouped) != 1 or grouped[0] is not spec.steps[-1]:
-        return "which rows it is in, behind a step that makes other columns"
+        return ", behind a step that makes other columns"
     window = grouped[0].grouping_window
     if window is not None and window.kind == "session":
-        return "which session it is in: the table has none of its records"
-    return f"which rows it is in: {unranged(spec)}" if window and unranged(spec) else ""
+        return ": of sessions the table has none of the records"
+    return f": {unranged(spec)}" if window and unranged(spec) else ""
 
 
 def _same(row: Mapping[str, Any], entered: Mapping[str, Any]) -> bool:
@@ -182,9 +218,7 @@ def _same(row: Mapping[str, Any], entered: Mapping[str, Any]) -> bool:
 
 
 def equals(name: str, value: Any, kind: str) -> str:
-    """SQL (DataFusion's and Spark's), of a value as read.values has it; empty of a type that has no
-    comparison here.
-    """
+    """SQL (DataFusion's and Spark's), of a value as ask.values has it; empty if it has none."""
     if value is None:
         return f"`{name}` IS NULL"
     match value, kind:

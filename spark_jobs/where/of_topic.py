@@ -1,9 +1,8 @@
-"""Of a topic: the records for which a condition holds, whoever has drained them; and how records
-are read at exact offsets, wherever they are now.
-"""
+"""Of a topic: the records for which a condition holds, whoever has drained them."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import DataFrame, Observation, functions as F
@@ -11,21 +10,22 @@ from pyspark.sql import DataFrame, Observation, functions as F
 from spark_jobs.dataflow import as_records
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.record_decoder import prepare
+from spark_jobs.launch.question import Failed
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, at_exactly, located
+from spark_jobs.repair.offsets.slices import in_few
 from spark_jobs.source.place_columns import columns
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import by_rules
 from spark_jobs.storage.root.store import opened
-from spark_jobs.values.own_columns import EMPTY, KAFKA, MALFORMED, OFFSET, PARTITION, own
-from spark_jobs.where.ask import AT, ELEMENT, Counts, Question
-from spark_jobs.where.asked import union
+from spark_jobs.values.own_columns import EMPTY, KAFKA, MALFORMED, own
+from spark_jobs.where.ask import AT, COUNTS, Question
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import SparkSession
     from upath import UPath
 
     from spark_jobs.settings.installation import Settings
@@ -46,21 +46,13 @@ BESIDE: Final = {
     "partition": "kafka.partition",
     "offset": "kafka.offset",
 }
-"""What a condition of a topic's records may name beside the fields; a field of such a name is the
-field.
-"""
-
-
-class NoCondition(Exception):
-    """Spark does not take it for a condition of a record."""
+"""What a condition may name beside the fields; a field of such a name is the field."""
 
 
 def of_topic(
     spark: SparkSession, spec: Pipeline, settings: Settings, question: Question
-) -> tuple[pa.Table, Counts]:
-    """The records of a topic that the condition holds for. It is within TryEval, so no record makes
-    the query fail.
-    """
+) -> pa.Table:
+    """Within TryEval, so no record makes the query fail. Raises Failed for what is no condition."""
     topic = spec.inputs.of_place(question.topic)
     source = source_of(archive_spec(topic, Archive()), settings)  # which reads headers
     known = (opened(settings.root), Topics([topic]), question.topic_id, source)
@@ -73,7 +65,7 @@ def of_topic(
     beside = {name: F.expr(sql) for name, sql in BESIDE.items() if name not in fields}
     seen, condition = decoded.withColumns(beside), F.expr(question.key)
     if why := by_rules.why_no_condition(seen, condition, question.key):
-        raise NoCondition(why)
+        raise Failed(1, why)
     time, counts = F.col(topic.event_time), Observation()
     # An empty list has a row, which is no record.
     empty = F.col("kafka.element").eqNullSafe(EMPTY) if topic.each else F.lit(False)
@@ -91,12 +83,11 @@ def of_topic(
             F.min(F.when(fails, F.struct("kafka.partition", "kafka.offset"))).alias("first"),
         )
         .where(HOLDS)
-        .select(*place(seen), F.unix_micros(time).alias(AT))
+        .select(*columns(seen), F.unix_micros(time).alias(AT))
         .limit(question.most)  # with fewer all are read, and counted
         .toArrow()
     )
-    told = counts.get
-    return table, Counts(**told | {"first": tuple(told["first"]) if told["first"] else None})
+    return table.replace_schema_metadata({COUNTS: json.dumps(counts.get)})
 
 
 def records_at(
@@ -110,12 +101,5 @@ def records_at(
 ) -> DataFrame:
     """Column kafka of the records at these offsets, wherever they are now."""
     has, _ = archived_or_why(root, inputs, topic_id)
-    where = located(union(parts, {}), has, earliest)
-    archive = archive_records(root, inputs, topic_id)
-    return at_exactly(spark, source, where, archive, parts)
-
-
-def place(records: DataFrame) -> list[Column]:
-    """PARTITION, OFFSET and ELEMENT of rows with the column kafka."""
-    names = (PARTITION, OFFSET, ELEMENT)
-    return [each.alias(name) for each, name in zip(columns(records), names, strict=True)]
+    where = located(in_few(parts), has, earliest)
+    return at_exactly(spark, source, where, archive_records(root, inputs, topic_id), parts)

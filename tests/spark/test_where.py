@@ -24,7 +24,7 @@ from spark_jobs.runs.publish.publication import publish
 from spark_jobs.source.leaving import stays
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Archive, Latest, Pipeline, Rule, Transform
-from spark_jobs.where import asked
+from spark_jobs.where.ask import places
 from spark_jobs.where.tell import Telling
 from tests.harness.command import answer, sluice, sluice_here
 from tests.harness.crash import copied
@@ -436,8 +436,8 @@ def test_of_several_topics_each_has_its_own_places(scene):
             producer.produce(name, sale(each), partition=0, timestamp=int(AT.timestamp() * 1000))
     assert producer.flush(30) == 0
     made.run("both")
-    places = asked.places(spec.inputs, [f"{name}/0:0-1" for name in names])
-    found = [*fates(spec, made.settings, places).values()]
+    asked = places(spec.inputs, [f"{name}/0:0-1" for name in names])
+    found = [*fates(spec, made.settings, asked).values()]
     assert [each.values(spec.inputs)[0] for each in found] == [
         f"{name}/0:{n}" for name in names for n in (0, 1)
     ]

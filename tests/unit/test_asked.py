@@ -7,7 +7,7 @@ from spark_jobs.source.place import Place
 from spark_jobs.source.positions import parts_of
 from spark_jobs.spec import Latest
 from spark_jobs.values.own_columns import AT_ELEMENT, OFFSET, PARTITION
-from spark_jobs.where.asked import MOST, places
+from spark_jobs.where.ask import MOST, places
 from tests.unit.specs import EU, TWO_APART, pipeline, topic
 
 ONE = pipeline().inputs

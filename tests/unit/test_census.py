@@ -22,8 +22,8 @@ from deltalake import DeltaTable, write_deltalake
 from upath import UPath
 
 from spark_jobs.census.census import Census
+from spark_jobs.census.content import Condition
 from spark_jobs.census.kinds import KINDS, REST, kind_of
-from spark_jobs.census.rows import Condition
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.spec import Field
 from spark_jobs.storage.root import paths
@@ -36,8 +36,9 @@ FROZEN = Path(__file__).parents[1] / "frozen" / "0eb87da2.tar.xz"
 PLACE = "checkpoints/sales_by_shop/v1"
 
 
-def condition(sql=f"id = '{CANARY}'"):
-    return Condition(sql, prepare(topic(), "", None))
+def condition(sql=f"id = '{CANARY}'", **of):
+    declared = topic(fields=(*FIELDS[:3], Field(**of))) if of else topic()
+    return Condition(sql, prepare(declared, "", None))
 
 
 def census(root, sql=f"id = '{CANARY}'"):
@@ -163,8 +164,8 @@ def test_a_longer_word_is_another(tmp_path, kind):
 def test_bytes_are_found_within_words_in_every_place(tmp_path):
     for hide in HIDES.values():
         hide(tmp_path)
-    found = Census(UPath(tmp_path), None, "anary-4711").answer()
-    assert {each.kind for each in found.found} == {*HIDES}
+    found = Census(UPath(tmp_path), None, "anary-4711").answer().found
+    assert {each.kind for each in found} == {*HIDES}
 
 
 def test_a_deleted_row_is_found_in_the_old_file_and_in_the_logs_statistics(tmp_path):
@@ -182,6 +183,8 @@ def test_a_text_that_statistics_cut_is_found_by_its_start(tmp_path):
     name = "a-very-long-name-of-a-customer-that-goes-on"
     write_deltalake(f"{tmp_path}/tables/t", rows(name))
     assert kinds(tmp_path, sql=f"id = '{name}'") == {"table": 1, "log of a table": 1}
+    found = Census(UPath(tmp_path), None, name).answer().found
+    assert {each.kind for each in found} == {"table", "log of a table"}
 
 
 READS = """
@@ -244,8 +247,7 @@ def test_a_number_is_found_by_the_names_that_other_pipelines_have_for_it(tmp_pat
     ids=["date", "date before 1970", "decimal", "int below 0", "float", "a line end among bytes"],
 )
 def test_a_value_of_each_type_is_found_as_a_state_store_has_it(tmp_path, kind, sql, stored):
-    fields = (*FIELDS[:3], Field(name="amount", type=kind))
-    asked = Condition(sql, prepare(topic(fields=fields), "", None))
+    asked = condition(sql, name="amount", type=kind)
     types = {"date": pa.date32(), "decimal(9,2)": pa.decimal128(9, 2), "int": pa.int32(),
              "float": pa.float32(), "bigint": pa.int64()}  # fmt: skip
     values = {"date": [-3516, 3789], "decimal(9,2)": ["12.50"], "int": [-17], "float": [0.5],
@@ -253,10 +255,8 @@ def test_a_value_of_each_type_is_found_as_a_state_store_has_it(tmp_path, kind, s
     column = pa.array(values[kind], pa.int32() if kind == "date" else None).cast(types[kind])
     parquet(tmp_path, "tables/t/p.parquet", pa.table({"amount": column}))
     zipped(tmp_path, f"{PLACE}/spark/state/0/0/2_a.zip", b"\0\1" + stored + b"\2\0")
-    assert {each.kind for each in Census(UPath(tmp_path), asked).answer().found} == {
-        "table",
-        "state",
-    }
+    found = Census(UPath(tmp_path), asked).answer().found
+    assert {each.kind for each in found} == {"table", "state"}
 
 
 def test_a_time_is_found_with_its_zone(tmp_path):
@@ -281,6 +281,23 @@ def test_values_of_rows_that_a_pattern_finds_are_found_where_no_condition_can_be
     parquet(tmp_path, "tables/t/p.parquet", rows(CANARY))
     HIDES["reports"](tmp_path)
     assert kinds(tmp_path, sql="id LIKE '%y-4711'") == {"table": 1, "reports": 1}
+
+
+@pytest.mark.parametrize("forms", [("NFC", "NFD"), ("NFD", "NFC")], ids="-".join)
+@pytest.mark.parametrize("sql", ["id = '{}'", "id LIKE '%{}'", "id IN ('b', '{}')"])
+def test_a_text_is_found_in_the_other_normal_form_too(tmp_path, forms, sql):
+    asked, stored = (normalize(form, "José") for form in forms)
+    parquet(tmp_path, "ops/late/p.parquet", kept(record(stored), record("Jose"), record(asked)))
+    parquet(tmp_path, "tables/t/p.parquet", rows(stored, "Jose"))
+    assert kinds(tmp_path, sql=sql.format(asked)) == {"late": 2, "table": 1}
+
+
+def test_a_text_within_a_list_is_found_in_the_other_normal_form_too(tmp_path):
+    asked = condition("array_has(names, 'José')", name="names", type="array<string>")
+    stored = json.dumps(json.loads(record("a")) | {"names": [normalize("NFD", "José")]})
+    parquet(tmp_path, "ops/late/p.parquet", kept(stored.encode(), record("b")))
+    [found] = Census(UPath(tmp_path), asked).answer().found
+    assert (found.kind, found.entries) == ("late", 1)
 
 
 def test_a_malformed_record_is_read_field_by_field(tmp_path):
@@ -370,26 +387,14 @@ def test_digits_are_found_in_numbers_of_rows_statistics_and_state(tmp_path):
     write_deltalake(f"{tmp_path}/tables/t", rows("a", amount=491511234567))
     stored = lz4_blocks(struct.pack("<q", 491511234567))
     write(tmp_path, f"{PLACE}/spark/state/0/0/1.delta", stored)
-    found = Census(UPath(tmp_path), None, "491511234567").answer()
-    assert {each.kind: each.entries for each in found.found} == {
-        "table": 1,
-        "log of a table": 1,
-        "state": 1,
-    }
-
-
-def test_a_text_that_statistics_cut_is_found_by_bytes_too(tmp_path):
-    name = "a-very-long-name-of-a-customer-that-goes-on"
-    write_deltalake(f"{tmp_path}/tables/t", rows(name))
-    found = Census(UPath(tmp_path), None, name).answer()
-    assert {each.kind for each in found.found} == {"table", "log of a table"}
+    found = Census(UPath(tmp_path), None, "491511234567").answer().found
+    assert {each.kind for each in found} == {"table", "log of a table", "state"}
 
 
 def test_a_decimal_is_found_with_the_digits_that_its_partition_has(tmp_path):
     log = {"add": {"path": "amount=12.50/p.parquet", "partitionValues": {"amount": "12.50"}}}
     write(tmp_path, "tables/t/_delta_log/00000000000000000000.json", log)
-    fields = (*FIELDS[:3], Field(name="amount", type="decimal(9,2)"))
-    asked = Condition("amount = 12.5", prepare(topic(fields=fields), "", None))
+    asked = condition("amount = 12.5", name="amount", type="decimal(9,2)")
     found = Census(UPath(tmp_path), asked).answer()
     assert [each.kind for each in found.found] == ["log of a table"]
 

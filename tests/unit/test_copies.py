@@ -16,8 +16,7 @@ from spark_jobs.where.ask import Seen, alike, values
 from spark_jobs.where.copies import UNREAD, Copy, Keeping, kept_of
 from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.kept import Kept
-from spark_jobs.where.known import Known
-from spark_jobs.where.outcome import Outcomes
+from spark_jobs.where.tell import Outcomes
 from tests.harness.long_form import examples
 from tests.harness.moments import us
 from tests.unit.specs import aggregate, pipeline
@@ -115,7 +114,7 @@ ROW = Seen(0, {"at": int(AT.timestamp() * 1_000_000)})
 
 def fate_of(spec, kept, *repairs, place=HERE):
     reader = Reader(spec, None, None, None, None, "", {})
-    outcomes = Outcomes(reader, Kept(None, {}, {}, {}, [*repairs]), {})
+    outcomes = Outcomes(reader, Kept(None, {}, {}, [*repairs]), {})
     return outcomes.entered(Fate(place, Became.ACCEPTED), ROW, kept)
 
 
@@ -152,9 +151,9 @@ def test_a_record_that_is_late_for_some_windows_is_told_to_be_in_the_others(minu
     """Windows of two hours each hour, and a watermark at 13:00: 12:30 is in one until 14:00."""
     spec = pipeline(steps=(aggregate(window=Sliding(size="2 hours", slide="1 hour")),))
     at, missed = AT + timedelta(minutes=minutes), AT + timedelta(hours=1)
-    row = {"batch_id": 1, "run_id": "r", "at": us(at), "watermark_missed": missed, "step": "sums"}
-    known = Known(*[None] * len(Known._fields))._replace(stages=frozenset())
-    fate = Kept(known, {HERE: [row]}, {}, {}, []).fate(spec, HERE, None)
+    row = {"batch_id": 1, "run_id": "r", "at": us(at), "watermark_missed": missed, "kind": "late"}
+    row |= {"reason": "the step sums drops it"}
+    fate = Kept(None, {HERE: [row]}, {}, []).fate(spec, HERE, None)
     assert (fate.became, fate.event_time, fate.late_by) == ("late", at, missed - at)
     assert ("those that ended later" in fate.why) == in_some
 

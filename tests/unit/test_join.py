@@ -38,7 +38,7 @@ from spark_jobs.spec.analysis.state_checks import counting_step
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import Span, microseconds
 from spark_jobs.where.ask import Seen
-from spark_jobs.where.paired import Paired
+from spark_jobs.where.in_table import Paired
 
 MINUTE = timedelta(minutes=1)
 NO_TABLE: Any = None

@@ -50,8 +50,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "repair/unit/session_rows.py": {"begin", "end", "n", "explained"},
     "repair/compute/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
     # The places of records that a rule refuses; a count by rule.
-    "runs/failures/refused_records.py": {"reason"},
-    "steps/by_rules.py": {"rules"},
+    "steps/by_rules.py": {"at", "reason", "rules"},
     # The ids of schemas, counted.
     "runs/schema_look.py": {"place", "head", "first", "records"},
     # The columns of a comparison: a pipeline's are within before and after.

@@ -12,7 +12,7 @@ import zstandard
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
 from hypothesis import given, strategies as st
 
-from spark_jobs.census.rows import Condition
+from spark_jobs.census.content import Condition
 from spark_jobs.decode.formats import Records, taken_apart
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SpecInvalid

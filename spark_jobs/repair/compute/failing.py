@@ -25,16 +25,16 @@ from spark_jobs.repair.compute.planned import Fetched
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import all_failing, failing
-from spark_jobs.runs.failures.refused_records import RefusedRecord, by_a_rule, refused_records
 from spark_jobs.runs.watch.limits import StopRequest
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
-from spark_jobs.steps import chain
+from spark_jobs.steps import by_rules, chain
 from spark_jobs.steps.classify import good_records
 
 if TYPE_CHECKING:
     from spark_jobs.errors import ExpressionFailed
     from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.source.place import Place
 
 
 LOG = logging.getLogger(__name__)
@@ -104,8 +104,9 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed |
     needed = F.expr(plan.needs(spec.inputs.event_time, "kafka.partition"))
 
     flow = judging._replace(in_jvm=False).flow(Fetched.unread())
-    if by_a_rule(error) and (refused := refused_records(flow, LISTED)):
-        return _refused(judging, refused)
+    by_a_rule = by_rules.REFUSED in error.message
+    if by_a_rule and (refused := by_rules.refused(flow.by_decoder, spec.inputs, LISTED)):
+        return _refused(judging, [place for place, _ in refused])
 
     def computed(rows: DataFrame) -> DataFrame:
         entering = chain.stateful_input(rows, spec, flow.sides).where(needed)
@@ -135,15 +136,15 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed |
     return error.failed(spec.name, error.where(spec), why, THEN, first)
 
 
-def _refused(judging: Judging, found: list[RefusedRecord]) -> RecordsRefused:
+def _refused(judging: Judging, found: list[Place]) -> RecordsRefused:
     shown = judging.spec.inputs.shown
     more = ", and others" if len(found) > NAMED else ""
-    told = ", ".join(each.place.told(shown) for each in found[:NAMED])
+    told = ", ".join(each.told(shown) for each in found[:NAMED])
     return RecordsRefused.repair(
         pipeline=judging.spec.name,
         repair=judging.plan.repair_id,
         places=f"{told}{more}",
-        named=" ".join(f"--record {each.place.text(shown)}" for each in found),
+        named=" ".join(f"--record {each.text(shown)}" for each in found),
     )
 
 

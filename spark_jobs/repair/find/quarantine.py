@@ -10,15 +10,12 @@ from datetime import datetime
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import pyarrow as pa
-
 from spark_jobs.checkpoint.notes.excised import EXCISED
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE, read_failing
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.schema import HEADERS
 from spark_jobs.repair.find.late import waiting_sql
 from spark_jobs.repair.find.unfound import Unfound, unfound
 from spark_jobs.runs.failures.data_error import fails_still
@@ -148,7 +145,7 @@ def _decoded(
                 if text in f"{row['kind']}: {_told(row, excised)}".lower()
                 and input_of(row["partition"]) == number
             ]
-            columns, reasons = decoder.decode(_records(rows))
+            columns, reasons = decoder.decode(Records.of_rows(rows))
             yield rows, limits, Decoded(columns, [*map(_of_element, rows, reasons)])
 
 
@@ -163,20 +160,6 @@ def _told(row: Row, excised: Refused) -> str:
     """Why it waits: one that was bad before may be excised since."""
     why: str = excised.excised(Place.of_row(row)) or row["reason"]
     return why
-
-
-def _records(rows: Sequence[Row]) -> Records:
-    def column(name: str, kind: pa.DataType) -> pa.Array:
-        return pa.array([row[name] for row in rows], kind)
-
-    return Records(
-        column("value", pa.binary()),
-        column("key", pa.binary()),
-        column("partition", pa.int32()),
-        column("offset", pa.int64()),
-        column("kafka_timestamp", pa.timestamp("us", "UTC")),
-        column("headers", HEADERS),
-    )
 
 
 def used_within(

@@ -198,6 +198,11 @@ def merged(
     ]
 
 
+def in_few(parts: Parts) -> Parts:
+    """The offsets of the parts, of each partition as `merged` has them."""
+    return {p: tuple(merged(ranges)) for p, ranges in parts.items()}
+
+
 def clipped(ranges: Iterable[Offset], within: Offset) -> list[Offset]:
     """What of the ranges is within."""
     cut = ((max(first, within[0]), min(stop, within[1])) for first, stop in ranges)

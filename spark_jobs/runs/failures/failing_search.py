@@ -21,11 +21,10 @@ from spark_jobs.errors import ExpressionFailed, RecordsRefused
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.group_search import together
 from spark_jobs.runs.failures.record_search import Failing, all_failing, failing
-from spark_jobs.runs.failures.refused_records import by_a_rule, refused_records
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.steps import chain
+from spark_jobs.steps import by_rules, chain
 from spark_jobs.steps.classify import good_records
 
 LOG = logging.getLogger(__name__)
@@ -54,7 +53,7 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
         raise _nobody(run, error, f"Batch {batch.id} is in the table with all of its records.")
     known = read_failing(run.target.failing)
     # A value may have the words of such an error, and then no record is one.
-    if by_a_rule(error) and (refused := _refused(run, batch, known)):
+    if by_rules.REFUSED in error.message and (refused := _refused(run, batch, known)):
         raise refused
     alone = list[FailingRecord]()
     if not (found := _new([each for each in known.proposed if each.batch == batch.id], known)):
@@ -91,7 +90,7 @@ def _refused(run: Run, batch: Batch, known: FailingRecords) -> RecordsRefused | 
     found = list[FailingRecord]()
     for part in slices(batch):
         flow, left = _flow(run, part, known), MOST_ASIDE - len(found)
-        for place, reason in refused_records(flow, left):
+        for place, reason in by_rules.refused(flow.by_decoder, flow.spec.inputs, left):
             found.append(FailingRecord.at(place, batch.id, reason))
     if not found:
         return None

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field as Described, model_validator
 
 from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec.fields.field import Name
 from spark_jobs.spec.model import Model, refuse
 from spark_jobs.spec.sql import SqlKeys, refuse_unsafe
 
@@ -186,9 +187,25 @@ def within(column: str, most: float, *, severity: Severity = "warning", about: s
     """
     if column not in STATE_METRICS:
         raise SpecInvalid.no_state_metric(column=column, known=", ".join(STATE_METRICS))
-    return Check(
-        type="expect_column_values_to_be_between",
-        kwargs={"column": column, "max_value": most},
-        severity=severity,
-        about=about or STATE_METRICS[column],
-    )
+    return _at_most(column, most, severity, about or STATE_METRICS[column])
+
+
+class _Share(Model):
+    """What the check of a share is given."""
+
+    name: Name
+    most: float = Described(ge=0, le=1, strict=False)
+
+
+def share_check(prefix: str, name: str, most: float, severity: Severity, about: str) -> Check:
+    """A state check: the metric of this name behind the prefix is at most `most`, from 0 to 1.
+    Raises SpecInvalid.
+    """
+    asked = _Share(name=name, most=most)
+    return _at_most(f"{prefix}{asked.name}", asked.most, severity, about)
+
+
+def _at_most(column: str, most: float, severity: Severity, about: str) -> Check:
+    kwargs = {"column": column, "max_value": most}
+    kind = "expect_column_values_to_be_between"
+    return Check(type=kind, kwargs=kwargs, severity=severity, about=about)

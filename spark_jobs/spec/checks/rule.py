@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 from pydantic import Field as Described
 
-from spark_jobs.spec.checks.check import Check, Severity
+from spark_jobs.spec.checks.check import Check, Severity, share_check
 from spark_jobs.spec.fields.field import Name
-from spark_jobs.spec.model import Model, refuse
+from spark_jobs.spec.model import Model
 from spark_jobs.spec.sql import Expression
 
 OnFailure = Literal["warn", "drop", "quarantine", "refuse"]
@@ -38,13 +38,6 @@ class Rule(Model):
     """what a record does for which the condition is null"""
 
 
-def refuse_twice(rules: Iterable[Rule]) -> None:
-    """Refuse two rules of one name."""
-    names = [rule.name for rule in rules]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        refuse("rules", twice, "two rules have this name", "Give each rule a name of its own")
-
-
 PREFIX: Final = "rule_share_"
 """How the state metric of a rule begins; its name follows."""
 
@@ -55,23 +48,11 @@ def rule_metrics(rules: Iterable[Mapping[str, Rule]]) -> tuple[str, ...]:
     return tuple(f"{PREFIX}{name}" for name in dict.fromkeys(names))
 
 
-class _Share(Model):
-    """What `rule_share` is given."""
-
-    rule: Name
-    most: float = Described(ge=0, le=1, strict=False)
-
-
 def rule_share(
     rule: str, most: float, *, severity: Severity = "critical", about: str = ""
 ) -> Check:
     """A state check: at most this share of the records that were read, from 0 to 1, fails the rule.
     Of several topics, the rules of this name together. Raises SpecInvalid.
     """
-    asked = _Share(rule=rule, most=most)
-    return Check(
-        type="expect_column_values_to_be_between",
-        kwargs={"column": f"{PREFIX}{asked.rule}", "max_value": asked.most},
-        severity=severity,
-        about=about or f"records that fail the rule {asked.rule}, as a share of those read",
-    )
+    about = about or f"records that fail the rule {rule}, as a share of those read"
+    return share_check(PREFIX, rule, most, severity, about)

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pydantic import Field as Described
-
-from spark_jobs.spec.checks.check import Check, Severity
-from spark_jobs.spec.fields.field import Name
-from spark_jobs.spec.model import Model
+from spark_jobs.spec.checks.check import Check, Severity, share_check
 
 PREFIX: Final = "unmatched_share_"
 """How the state metric of a dimension begins; its name follows."""
-
-
-class _Share(Model):
-    """What `unmatched_share` is given."""
-
-    dimension: Name
-    most: float = Described(ge=0, le=1, strict=False)
 
 
 def unmatched_share(
@@ -29,10 +18,5 @@ def unmatched_share(
     missing="quarantine", where `malformed_share` tells. Null where no progress does. Raises
     SpecInvalid.
     """
-    asked = _Share(dimension=dimension, most=most)
-    return Check(
-        type="expect_column_values_to_be_between",
-        kwargs={"column": f"{PREFIX}{asked.dimension}", "max_value": asked.most},
-        severity=severity,
-        about=about or f"rows without one of {asked.dimension}, as a share of the rows looked up",
-    )
+    about = about or f"rows without one of {dimension}, as a share of the rows looked up"
+    return share_check(PREFIX, dimension, most, severity, about)
