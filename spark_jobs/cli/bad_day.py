@@ -268,7 +268,9 @@ def _readers(
     from spark_jobs.excise.look import Reader  # noqa: PLC0415 - as above
 
     found = defaultdict[str, list[Reader]](list)
-    for spec in (spec for spec in specs if place in {each.place for each in spec.inputs}):
+    for spec in specs:
+        if place not in {each.place for each in spec.inputs if each.of_kafka}:
+            continue
         with apart():
             settings = installation(spec)._replace(next="off")
             live = Reader(live_spec(spec, settings.root, about=False), settings)

@@ -71,17 +71,19 @@ PipelineNames = Annotated[
 
 def topic_named(name: str, specs: Iterable[Pipeline]) -> tuple[Pipeline, Topic]:
     """A pipeline that reads the topic, and the topic as it declares it. The name may be without its
-    cluster.
+    cluster: a topic whose whole name it is comes first, then one of Kafka.
     """
-    readers = dict[str, tuple["Pipeline", "Topic"]]()
+    readers = dict[tuple[str, str], tuple["Pipeline", "Topic"]]()
     for spec in specs:
         for each in spec.inputs:
-            readers.setdefault(each.place, (spec, each))
-    named = [place for place, (_, each) in readers.items() if name in {each.name, place}]
-    if len(named) != 1:
-        there = ", ".join(sorted(named or readers))
+            readers.setdefault((each.place, each.source), (spec, each))
+    named = [of for of in readers.values() if name in {of[1].name, of[1].place}]
+    ranks = [(topic.place != name, not topic.of_kafka) for _, topic in named]
+    first = [of for of, rank in zip(named, ranks, strict=True) if rank == min(ranks)]
+    if len(first) != 1:
+        there = ", ".join(sorted({topic.place for _, topic in first or readers.values()}))
         raise typer.BadParameter(f"{name!r} is not one of {there}", param_hint="--topic")
-    return readers[named[0]]
+    return first[0]
 
 
 NOT_DONE: Final = 3

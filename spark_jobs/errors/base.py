@@ -167,17 +167,22 @@ class _Shown:
 
 
 def _plain(value: object) -> Value:
-    """As JSON can carry it: a time to the second, in UTC.
+    """As JSON can carry it: a time to the second, in UTC; half a character by its number.
 
     >>> from datetime import UTC
     >>> _plain(datetime(2026, 3, 1, 12, tzinfo=UTC)), _plain(["a", "b"]), _plain(7)
     ('2026-03-01 12:00:00 UTC', 'a, b', 7)
+    >>> print(_plain(Path("a\\udce9.gz")))
+    a\\udce9.gz
     """
     if isinstance(value, datetime):
         return f"{iso(value, ' ', 'seconds')} UTC"
     if isinstance(value, list) or (isinstance(value, tuple) and type(value) is tuple):
-        return ", ".join(map(str, value))
-    return value if value is None or isinstance(value, str | int | float) else str(value)
+        value = ", ".join(map(str, value))
+    if value is None or isinstance(value, int | float):
+        return value
+    text = value if isinstance(value, str) else str(value)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def catalogue() -> tuple[type[SluiceError], ...]:

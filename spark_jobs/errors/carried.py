@@ -35,8 +35,10 @@ def carried_in(text: str) -> SluiceError | None:
     whole.
     """
     for found in NOTED.finditer(text):
-        with suppress(ValueError):
-            match json.loads(found["error"]):
+        with suppress(ValueError, RecursionError):
+            given = json.loads(found["error"])
+            json.dumps(given, ensure_ascii=False).encode()  # no report can have half a character
+            match given:
                 case {
                     "code": str(code),
                     "what": str(what),

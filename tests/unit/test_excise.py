@@ -499,6 +499,26 @@ def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, tmp_p
     assert "no topic of Kafka" in told.output
 
 
+EU = """
+from tests.unit.specs import pipeline, topic
+
+SPEC = pipeline(name="eu_hourly", topic=topic(name="sales", cluster="eu"))
+"""
+
+
+def test_neither_a_table_nor_a_topic_of_another_cluster_with_its_name_hides_it(
+    root, installed, tmp_path, monkeypatch
+):
+    noted(root, 2, 5)
+    table = ROWS.replace('"rows', '"sales').replace("sales_hourly", "a_table")
+    deployed(tmp_path, monkeypatch, OURS, a_table=table, eu_hourly=EU)
+    told = installed("sales")
+    assert told.exit_code == NOT_DONE, told.output
+    assert "sales_hourly: 2 in its batches" in told.output
+    assert not {"a_table", "eu_hourly"} & {*told.output.replace(":", "").split()}
+    assert installed("eu/sales").output.strip() == "eu/sales: no excision is noted"
+
+
 def test_a_pipeline_that_was_never_drained_leaves_it_to_its_first_run(root):
     noted(root, 2)
     never = Drains.of(root.settings.root, root.spec.model_copy(update={"name": "never"}))

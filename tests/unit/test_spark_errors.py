@@ -203,7 +203,7 @@ def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause, what):
 
 @pytest.mark.parametrize("of", ["a worker", "foreachBatch"])
 def test_an_error_of_sluices_own_is_whole_after_its_way_through_spark(of):
-    own = RegistryUnreachable.answered_error(url="http://r/\u202e", said="a\nb", status=503)
+    own = RegistryUnreachable.answered_error(url="http://r/\u202e", said="a\nb\udce9", status=503)
     with pytest.raises(RegistryUnreachable), carried():
         raise own
     trace = "".join(traceback.format_exception(own))
@@ -211,12 +211,25 @@ def test_an_error_of_sluices_own_is_whole_after_its_way_through_spark(of):
         text = f"An exception was thrown from the Python worker:\n{trace} SQLSTATE: 39000\n\tat org.apache.spark"
     else:
         text = f"Return Message: {trace}\n SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: m"
-    assert Problem.of(translate_error(RuntimeError(text), "mine")) == Problem.of(own)
+    problem = Problem.of(translate_error(RuntimeError(text), "mine"))
+    assert Problem.model_validate_json(problem.model_dump_json()) == Problem.of(own)
 
 
-@pytest.mark.parametrize("note", ["{}", "{", '{"code": 1}', '{"code": "X", "what": "w", "remedy": "", "reason": "", "parameters": {"a": [1]}}'])  # fmt: skip
-def test_what_only_looks_like_a_carried_error_is_none(note):
-    assert carried_in(f"line\n{MARK}{note}\n") is None
+NOTE = '{"code": "X", "what": "w", "remedy": "", "reason": "", "parameters": {"a": 1}}'
+ODD = {
+    "no field": "{}",
+    "no end": "{",
+    "a number as code": '{"code": 1}',
+    "a list as parameter": NOTE.replace("1", "[1]"),
+    "half a character": NOTE.replace('"w"', r'"\ud800"'),
+    "too deep": NOTE.replace("1", "[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("how", ODD)
+def test_what_only_looks_like_a_carried_error_is_none(how):
+    assert carried_in(f"line\n{MARK}{ODD[how]}\n") is None
+    assert carried_in(f"line\n{MARK}{ODD[how]}\n{MARK}{NOTE}\n").parameters == {"a": 1}
 
 
 def test_of_a_server_that_refuses_nobody_says_that_sparks_jvm_died():
