@@ -512,6 +512,7 @@ def test_neither_a_table_nor_a_topic_of_another_cluster_with_its_name_hides_it(
     noted(root, 2, 5)
     table = ROWS.replace('"rows', '"sales').replace("sales_hourly", "a_table")
     deployed(tmp_path, monkeypatch, OURS, a_table=table, eu_hourly=EU)
+    monkeypatch.setenv("SLUICE_KAFKA__EU", "127.0.0.1:1")
     told = installed("sales")
     assert told.exit_code == NOT_DONE, told.output
     assert "sales_hourly: 2 in its batches" in told.output
