@@ -48,22 +48,14 @@ class Records(NamedTuple):
     @classmethod
     def alone(cls, value: bytes | None, headers: Any = None) -> Self:
         """One, of which its place and time do not count."""
-        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
-
-        from spark_jobs.ops.schema import HEADERS  # noqa: PLC0415 - as above
-
-        number, none = pa.array([0], pa.int32()), pa.array([None], pa.timestamp("us", "UTC"))
-        values, keys = pa.array([value], pa.binary()), pa.array([None], pa.binary())
-        return cls(
-            values, keys, number, number.cast(pa.int64()), none, pa.array([headers], HEADERS)
-        )
+        return cls.of_rows([{"value": value, "partition": 0, "offset": 0, "headers": headers}])
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
         """Of rows that have records as Kafka had them: key, value, partition, offset,
         kafka_timestamp and, maybe, headers.
         """
-        import pyarrow as pa  # noqa: PLC0415 - as above
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
 
         from spark_jobs.ops.schema import HEADERS  # noqa: PLC0415 - as above
 
@@ -96,7 +88,7 @@ class Records(NamedTuple):
 
     def at(self, indices: Sequence[int]) -> Self:
         """Those with these numbers."""
-        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
+        import pyarrow as pa  # noqa: PLC0415 - as above
 
         chosen = pa.array(indices, pa.int64())
         return type(self)(*(part.take(chosen) for part in self))
