@@ -17,6 +17,8 @@ from spark_jobs.spec.fields.each import of_element
 from spark_jobs.values.own_columns import EMPTY as NO_ELEMENT
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
     from spark_jobs.settings.installation import Settings
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     Read = tuple[Field, pa.Array, str | None]
     """A field, its column of one record, and why the record is malformed by it."""
+    Places = Sequence[int] | npt.NDArray[np.signedinteger[Any]]
 
 EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 
@@ -69,14 +72,8 @@ class Records(NamedTuple):
     def of(cls, kafka: pa.StructArray) -> Self:
         """From the column kafka, as source/port.py has it."""
         raw = kafka.field("raw")
-        return cls(
-            values=raw.field("value"),
-            keys=raw.field("key"),
-            partition=kafka.field("partition"),
-            offset=kafka.field("offset"),
-            timestamp=kafka.field("timestamp"),
-            headers=raw.field("headers"),
-        )
+        own = map(kafka.field, ("partition", "offset", "timestamp"))
+        return cls(raw.field("value"), raw.field("key"), *own, raw.field("headers"))
 
     def first(self, count: int) -> Self:
         """So many of them, and no buffer of the others."""
@@ -252,13 +249,6 @@ def enveloped(topic: Topic) -> type[Enveloped] | None:
 
 
 REFUSED: Final = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
-
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Places = Sequence[int] | npt.NDArray[np.signedinteger[Any]]
 
 
 def in_parts(decode: Callable[[Records], Decoded], records: Records) -> Iterator[Decoded]:
