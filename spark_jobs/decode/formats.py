@@ -72,8 +72,10 @@ class Records(NamedTuple):
     def of(cls, kafka: pa.StructArray) -> Self:
         """From the column kafka, as source/port.py has it."""
         raw = kafka.field("raw")
-        own = map(kafka.field, ("partition", "offset", "timestamp"))
-        return cls(raw.field("value"), raw.field("key"), *own, raw.field("headers"))
+        return cls(
+            raw.field("value"), raw.field("key"), kafka.field("partition"), kafka.field("offset"),
+            kafka.field("timestamp"), raw.field("headers"),
+        )  # fmt: skip
 
     def first(self, count: int) -> Self:
         """So many of them, and no buffer of the others."""
