@@ -258,7 +258,7 @@ def test_a_plan_says_whose_clock_the_topic_has(installation, timestamps, told):
     assert told in line
 
 
-@pytest.mark.parametrize(("ahead", "slow"), [(3600, True), (1, False), (-3600, False)])
+@pytest.mark.parametrize(("ahead", "slow"), [(3600, True), (4.9, False), (-3600, False)])
 def test_a_clock_that_is_behind_the_brokers_is_told(installation, ahead, slow):
     appended = datetime.now(UTC) + timedelta(seconds=ahead)
     installation.topic = SourceState(

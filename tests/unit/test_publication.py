@@ -315,6 +315,17 @@ def test_an_event_is_kept_for_as_long_as_a_listener_may_be_behind(root, monkeypa
     assert sorted(int(path.stem) for path in root.paths.events.iterdir()) == [*range(4, 104)]
 
 
+def test_events_that_are_gone_are_named_in_the_log(root, caplog):
+    for batch in range(6):
+        root.drained("new", batch, 2 * batch + 1)
+        root.told(lost=batch > 2)
+    assert "are gone" not in caplog.text
+    for number in (4, 5):
+        next(root.paths.events.glob(f"*{number}.json")).unlink()
+    assert [each["number"] for each in root.told()] == [6]
+    assert "the events 4 to 5 are gone" in caplog.text
+
+
 def test_an_event_has_the_decisions_about_its_rows_and_no_others(root):
     root.has("new", 0)
     root.accepted("new", 1, None, "before")

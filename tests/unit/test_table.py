@@ -51,8 +51,9 @@ def test_a_table_made_anew_is_refused(path, tmp_path):
     known = Delta(path).identifier()
     path.rename(tmp_path / "old")
     write(tmp_path / "t", 1)
-    with fails(TableReplaced, "created_anew"):
-        refuse_replaced(Delta(UPath(tmp_path / "t")), "sales", known)
+    for other in (known, "0", "z"):
+        with fails(TableReplaced, "created_anew"):
+            refuse_replaced(Delta(UPath(tmp_path / "t")), "sales", other)
 
 
 def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path):
