@@ -17,14 +17,19 @@ from shutil import rmtree
 from signal import SIGKILL
 from tempfile import mkdtemp
 
-import deltalake  # noqa: F401 - for the forks
+import confluent_kafka  # noqa: F401 - for the forks
+import deltalake  # noqa: F401
 import duckdb  # noqa: F401
+import msgspec  # noqa: F401
+import numpy as np  # noqa: F401
 import pyarrow.compute
 import pyarrow.dataset
 import pyarrow.parquet  # noqa: F401
 import pydantic  # noqa: F401
 import pyspark.sql.types  # noqa: F401
 import pytest
+import typer.testing
+import upath  # noqa: F401
 
 from local.mutants.reached import Calls, First, function_of
 
