@@ -28,7 +28,7 @@ import pyarrow.parquet  # noqa: F401
 import pydantic  # noqa: F401
 import pyspark.sql.types  # noqa: F401
 import pytest
-import typer.testing
+import typer.testing  # noqa: F401
 import upath  # noqa: F401
 
 from local.mutants.reached import Calls, First, function_of
