@@ -42,14 +42,19 @@ class Calls:
 
 
 class First:
-    """A plugin of pytest: these tests before all others."""
+    """A plugin of pytest: these tests before all others, and files in the order as they are given."""
 
     def __init__(self, tests: Collection[str]) -> None:
         self.tests = {*tests}
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: item.nodeid not in self.tests)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        files = {file: number for number, file in enumerate(config.args)}
+        items.sort(
+            key=lambda item: (item.nodeid not in self.tests, files[item.nodeid.partition("::")[0]])
+        )
 
 
 def function_of(source: str, line: int) -> str:
