@@ -42,7 +42,7 @@ class Calls:
 
 
 class First:
-    """A plugin of pytest: these tests before all others, and files in the order as they are given."""
+    """A plugin of pytest: these tests first, and files in the order in which they are given."""
 
     def __init__(self, tests: Collection[str]) -> None:
         self.tests = {*tests}
@@ -53,7 +53,10 @@ class First:
     ) -> None:
         files = {file: number for number, file in enumerate(config.args)}
         items.sort(
-            key=lambda item: (item.nodeid not in self.tests, files[item.nodeid.partition("::")[0]])
+            key=lambda item: (
+                item.nodeid not in self.tests,
+                files.get(item.nodeid.partition("::")[0], 0),
+            )
         )
 
 
