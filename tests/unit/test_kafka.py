@@ -2,11 +2,13 @@
 a broker would say is given here; tests/spark asks one.
 """
 
+from inspect import signature
+
 import pytest
 
 from spark_jobs.source.kafka import KafkaSource, rounds
 from spark_jobs.source.place import Place
-from spark_jobs.source.port import Sampled
+from spark_jobs.source.port import Sampled, Source
 from tests.unit.specs import pipeline
 
 PLACES = [Place(0, 3), Place(0, 4), Place(1, 3)]
@@ -46,8 +48,14 @@ def test_where_there_is_no_gap_no_broker_is_asked():
 
 
 def test_a_read_has_one_range_of_a_partition():
-    assert rounds({0: ((0, 5), (8, 9)), 1: ((2, 3),)}) == [{0: (0, 5), 1: (2, 3)}, {0: (8, 9)}]
+    of_two = rounds({0: ((0, 5), (7, 8), (9, 10)), 1: ((2, 3),)})
+    assert of_two == [{0: (0, 5), 1: (2, 3)}, {0: (7, 8)}, {0: (9, 10)}]
     assert rounds({}) == []
+
+
+@pytest.mark.parametrize("question", ["read", "sampled"])
+def test_it_is_asked_as_the_port_says(question):
+    assert signature(getattr(KafkaSource, question)) == signature(getattr(Source, question))
 
 
 def test_the_topic_is_the_one_of_the_spec():
