@@ -50,7 +50,6 @@ def test_it_is_what_it_was(root, damage):
     assert "from ops.batches and ops.runs" in mended(root, damage)
     assert judged(root) == (9, 9)
     assert root.cursor.judged_table_version == before.judged_table_version
-    assert root.cursor.judged_table_version == before.judged_table_version
 
 
 def test_a_red_verdict_stays_red(root):
