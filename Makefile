@@ -66,7 +66,7 @@ properties: $(READY) ## look for an input that gives a wrong table: CASES=200 fo
 faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200 SEED=...; takes about an hour; WARM=1 kills warm drains, their worker and their client; REPAIRS=1 stages and swaps of repairs
 	@$(BIN)/python -m tests.faults --kills $(KILLS) --seed $(SEED) $(if $(REPAIRS),--repairs) $(if $(WARM),--warm)
 
-mutants: $(READY) ## change FILE at one place after the other and list what TESTS do not see: FILE=spark_jobs/audit/balance.py TESTS=tests/unit/test_balance.py; without them ten files (local/mutants); MOST=60 of each, by SEED
+mutants: $(READY) ## change FILE at one place after the other and list what TESTS do not see: FILE=spark_jobs/audit/balance.py TESTS=tests/unit/test_balance.py; without them the files of a table (local/mutants); MOST=60 of each, by SEED
 	@[ -x .local/mutants/bin/cosmic-ray ] || { $(PYTHON) -m venv .local/mutants; .local/mutants/bin/pip install -q --require-hashes -r requirements/mutants.txt; }
 	@$(BIN)/python -m local.mutants "$(FILE)" "$(TESTS)"
 

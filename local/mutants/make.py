@@ -1,9 +1,9 @@
-"""The mutants of a file, each a line of JSON: what it changes, and the whole text.
+"""The mutants of a file, each a line of JSON: what it changes, at which line, and the whole text.
 
     python make.py FILE MOST SEED
 
-Of more than MOST it takes so many, drawn by the seed. Runs where cosmic-ray is, and nothing of
-this project.
+Of more than MOST it takes so many, drawn by the seed. A text that is no Python is none: any test
+would be its death. Runs where cosmic-ray is, and nothing of this project.
 """
 
 import json
@@ -18,6 +18,7 @@ from cosmic_ray.plugins import get_operator, operator_names
 
 ONLY_IN_ANNOTATIONS = re.compile("core/ReplaceBinaryOperator_BitOr_.*")
 """`int | None` is text that nothing evaluates."""
+ONLY_FOR_TYPES = "if not TYPE_CHECKING:"
 
 
 def main(file: str, most: int, seed: str) -> None:
@@ -31,12 +32,22 @@ def main(file: str, most: int, seed: str) -> None:
         at = count()
         operator = get_operator(name)()
         for node in nodes:
-            found += [(name, next(at)) for _ in operator.mutation_positions(node)]
-    taken = sorted(random.Random(seed).sample(found, min(most, len(found))))
+            for (line, _), _ in operator.mutation_positions(node):
+                number = next(at)
+                text = mutate_code(source, operator, number)
+                if _compiles(text) and ONLY_FOR_TYPES not in text:
+                    found.append({"name": f"{name} {number}", "line": line, "text": text})
     print(json.dumps({"source": source, "all": len(found)}))  # noqa: T201 - the answer
-    for name, at in taken:
-        text = mutate_code(source, get_operator(name)(), at)
-        print(json.dumps({"name": f"{name} {at}", "text": text}))  # noqa: T201 - the answer
+    for at in sorted(random.Random(seed).sample(range(len(found)), min(most, len(found)))):
+        print(json.dumps(found[at]))  # noqa: T201 - the answer
+
+
+def _compiles(text: str) -> bool:
+    try:
+        compile(text, "a mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

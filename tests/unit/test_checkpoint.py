@@ -6,9 +6,11 @@ import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.errors import CheckpointBroken
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
-from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.harness.refused import fails, has
+from tests.unit.checkpoints import begin, commit_batch, keep_state, plan_batch
 
 MIDNIGHT_MS, CLOCK_MS = 1359676800000, 1795253827094
 
@@ -67,11 +69,8 @@ def test_a_partition_that_appears_starts_at_0(tmp_path):
     plan_batch(folder, 0, {0: 12})
     plan_batch(folder, 1, {0: 12, 1: 7})
     batch = Checkpoint(folder).batch(1)
-    assert (batch.start, batch.end, batch.covered) == (
-        Positions({0: 12}),
-        Positions({0: 12, 1: 7}),
-        7,
-    )
+    assert batch[1:3] == (Positions({0: 12}), Positions({0: 12, 1: 7}))
+    assert batch.covered == 7
 
 
 def test_the_first_batch_starts_where_retention_had_left_the_topic(tmp_path):
@@ -93,3 +92,39 @@ def test_a_batch_that_spark_purged_or_never_made_is_not_found(folder, asked):
     (folder / "offsets" / "1").unlink()
     with pytest.raises(FileNotFoundError):
         Checkpoint(folder).batch(asked)
+
+
+def test_of_a_committed_batch_the_logs_say_where_it_ends_what_comes_next_and_its_stores(folder):
+    checkpoint = Checkpoint(folder)
+    assert (checkpoint.done(), checkpoint.initial_topic(0)) == (Positions({0: 20}), "flights")
+    assert (checkpoint.next_watermark_ms(1), checkpoint.clock_ms(2)) == (MIDNIGHT_MS, CLOCK_MS)
+    (folder / "commits" / "1").write_text('v2\n{"stateUniqueIds":{"0":[["a"],["b"]],"1":[["c"]]}}')
+    assert [checkpoint.stores(batch) for batch in (0, 1, 2)] == [{}, {0: 2, 1: 1}, {}]
+    assert [checkpoint.committed_after(batch) for batch in (-1, 0, 1)] == [[0, 1], [1], []]
+    (folder / "offsets" / "0").unlink()
+    with fails(CheckpointBroken, "file_damaged", what=has(f"{folder / 'offsets'} does not have")):
+        checkpoint.committed_after(0)
+
+
+def test_a_batch_whose_entry_or_the_one_before_it_is_gone_or_damaged_is_not_planned(folder):
+    plan_batch(folder, 3, {0: 30})
+    first_unplanned = Checkpoint(folder).first_unplanned
+    assert (first_unplanned([0, 1, 2, 3]), first_unplanned([1, 4, 5])) == (None, 4)
+    assert [first_unplanned([0, 3], [damaged]) for damaged in range(4)] == [0, None, 3, 3]
+
+
+def test_a_batch_can_be_read_while_each_store_that_it_had_has_its_state(tmp_path):
+    folder = begin(tmp_path / "spark", {0: 0})
+    for batch, stores in enumerate((1, 1, 3)):  # the last one is a repartition's
+        plan_batch(folder, batch, {0: 10 * batch + 10}, partitions=stores)
+        commit_batch(folder, batch)
+        keep_state(folder, batch, 2, stores)
+    checkpoint = Checkpoint(folder)
+    assert [checkpoint.moves_state(batch) for batch in range(4)] == [False, False, True, False]
+    assert checkpoint.readable() == [0, 1, 2]
+    (folder / "state" / "1" / "0" / "1_id.zip").unlink()
+    assert checkpoint.readable() == [1, 2]
+    (folder / "state" / "1" / "2" / "3_id.zip").unlink()
+    assert checkpoint.readable() == [1]
+    (folder / "offsets" / "0").unlink()
+    assert checkpoint.moves_state(2)

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_jobs.checkpoint.identity import Present
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli import app
@@ -59,6 +60,13 @@ def test_it_is_shown_what_would_be_done_and_done_on_request(paths):
     assert not torn.exists()
     assert len(list(paths.version.glob("damaged-*/offsets/0"))) == 1, "it is kept"
     assert "nothing to fix" in sluice()[1]
+
+
+def test_the_first_batch_runs_again_where_its_commit_is_torn(paths):
+    (paths.checkpoint / "commits" / "0").write_text("")
+    assert "batch 0 runs again, for its state" in sluice()[1]
+    assert sluice("--execute")[1].endswith("done")
+    assert Checkpoint(paths.checkpoint).committed() == []
 
 
 def test_failing_records_that_cannot_be_read_are_moved_aside_and_found_again(paths):

@@ -5,11 +5,12 @@ import pytest
 from spark_jobs.errors import CheckpointBroken, LeaseLost, SwapRefused
 from spark_jobs.journal import runner
 from spark_jobs.journal.change import Change, Facts, Scene, under_way
-from spark_jobs.journal.runner import CHANGES, carry_out, complete, leased
+from spark_jobs.journal.runner import CHANGES, carry_out, complete, leased, settle
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
+from tests.unit.checkpoints import Alone
 from tests.unit.repaired import Root, row
 from tests.unit.specs import pipeline
 
@@ -55,8 +56,12 @@ def written(root: Root) -> set[str]:
 
 
 def tried(root: Root, fails_in: str):
-    with leased(root.paths, "a test") as held, pytest.raises(Refused):
-        carry_out(MADE, Writes(fails_in=fails_in), root.paths, held, "a test", prepared=True)
+    with leased(root.paths, "a test") as held:
+        with pytest.raises(Refused):
+            carry_out(MADE, Writes(fails_in=fails_in), root.paths, held, "a test", prepared=True)
+        if under_way(root.paths):
+            with fails(LeaseLost, "change_elsewhere"):
+                carry_out(MADE, Writes(), root.paths, held, "beside it")
 
 
 def test_one_that_fails_in_its_first_step_is_taken_back_at_once(root):
@@ -72,14 +77,64 @@ def test_one_that_fails_behind_its_first_step_is_completed_by_whoever_comes_next
         assert (written(root), under_way(root.paths)) == ({"first", "second"}, None)
 
 
-def test_one_killed_before_its_first_step_is_taken_back_by_whoever_comes_next(root, monkeypatch):
-    with monkeypatch.context() as active, leased(root.paths, "a test") as held:
+def killed_before_its_first_step(root: Root, patch: pytest.MonkeyPatch):
+    with patch.context() as active, leased(root.paths, "a test") as held:
         active.setitem(failpoint.ACTIVE, "change.begun", "raise")
         with pytest.raises(failpoint.Failure):
             carry_out(MADE, Writes(), root.paths, held, "a test")
+
+
+def test_one_killed_before_its_first_step_is_taken_back_by_whoever_comes_next(root, monkeypatch):
+    killed_before_its_first_step(root, monkeypatch)
     (root.paths.version / "first").write_text("")
     with leased(root.paths, "the next"):
         assert (written(root), under_way(root.paths)) == (set(), None)
+
+
+class Next(Alone):
+    """A lease behind another holder's, as an object store has them."""
+
+    fence = 1
+
+
+@pytest.mark.parametrize("lands", [False, True])
+def test_whoever_comes_next_believes_that_a_step_has_no_effect_once_the_table_takes_none(
+    root, monkeypatch, lands
+):
+    """Who began it may sleep before its commit, which `lands` before the fence."""
+    answers, version = iter([False, lands]), root.version
+    change = MADE._replace(take_back=None, stands=lambda *_: next(answers))
+    monkeypatch.setattr(f"{__name__}.MADE", change)
+    killed_before_its_first_step(root, monkeypatch)
+    complete(root.paths, Next())  # type: ignore[arg-type]
+    assert written(root) == ({"first", "second"} if lands else set())
+    assert root.version == version + 1
+
+
+def test_the_first_try_needs_no_fence_of_the_table(root, monkeypatch):
+    version = root.version
+    monkeypatch.setattr(f"{__name__}.MADE", MADE._replace(take_back=None, stands=lambda *_: False))
+    tried(root, "first")
+    assert (under_way(root.paths), root.version) == (None, version)
+
+
+@pytest.mark.parametrize("others", ["0", "z"])
+def test_another_ones_note_is_not_taken_back(root, monkeypatch, others):
+    def overtaken(*_):
+        under_way(root.paths).model_copy(update={"id": others}).write(root.paths.journal)
+        raise Refused
+
+    monkeypatch.setattr(f"{__name__}.MADE", MADE._replace(steps=(overtaken,)))
+    tried(root, "")
+    assert under_way(root.paths).id == others
+
+
+@pytest.mark.parametrize("version", ["v0", "v9"])
+def test_one_of_another_state_version_is_refused_in_words(root, version):
+    tried(root, "second")
+    under_way(root.paths).model_copy(update={"version": version}).write(root.paths.journal)
+    with fails(CheckpointBroken, "change_of_version", version=version):
+        settle(root.paths, "the next")
 
 
 def test_nothing_is_taken_back_without_the_lease(root):
@@ -114,6 +169,7 @@ def test_without_a_checkpoint_nobody_looks_for_what_a_sluice_without_a_journal_l
     monkeypatch.setattr(runner, "_imported", None)  # it would load the repairs
     paths = Paths(str(tmp_path), pipeline())
     assert not [*runner.unnoted(paths)]
+    assert not settle(paths, "who looks before the lease")
     paths.identity.parent.mkdir(parents=True)
     paths.identity.write_text("{}")
     with fails(CheckpointBroken, "identity_lost"):

@@ -315,6 +315,12 @@ def test_columns_that_nobody_wants_change_no_other_and_no_reason(topic, data):
     assert repr(some) == repr([columns[topic.columns.index(name)] for name in wanted])
 
 
+def test_a_time_that_nobody_wants_is_judged_all_the_same():
+    value = b'{"at": "0001-01-01T00:00:00+05:30", "name": "x"}'
+    _, reasons = Decoding(FEW, ["name"]).columns([value])
+    assert "outside the years" in reasons[0]
+
+
 TURNS = str.upper, str.lower, str.title, lambda key: "".join(f"\\u{ord(c):04x}" for c in key)
 KEYS = st.builds(
     lambda turn, key: turn(key),

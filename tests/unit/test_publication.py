@@ -41,15 +41,9 @@ class Root(roots.Root):
         self.airflow = Announced()
 
     def has(self, generation: str, batch: int, version: int | None = None) -> None:
-        row: dict[str, Any] = {
-            "table_version": version,
-            "pipeline": SPEC.name,
-            "generation": generation,
-            "batch_id": batch,
-            "run_id": f"run-{batch}",
-            "watermark": NOON,
-            "offsets_end": json.dumps({"0": 10 * (batch + 1)}),
-        }
+        row: dict[str, Any] = {"pipeline": SPEC.name, "generation": generation, "batch_id": batch}
+        row |= {"run_id": f"run-{batch}", "watermark": NOON, "table_version": version}
+        row |= {"offsets_end": json.dumps({"0": 10 * (batch + 1)})}
         account = Account(covered=10, read=10, accepted=10, rows_out=10).row()
         self.put("batches", row | account)
 
@@ -63,14 +57,8 @@ class Root(roots.Root):
         check = {"type": "expect_x", "column": "n", "outcome": "accepted", "unexpected": 3}
         self.put("checks", row | check)
         if since is not None:
-            judged = report().model_copy(
-                update={
-                    "pipeline": SPEC.name,
-                    "generation": generation,
-                    "table_version_before": since,
-                    "table_version": version,
-                }
-            )
+            of = {"pipeline": SPEC.name, "generation": generation, "table_version": version}
+            judged = report().model_copy(update=of | {"table_version_before": since})
             run = {"pipeline": SPEC.name, "table_version": version, "ended_at": NOON}
             run |= {"status": "failed", "problem": "CHECK_FAILED"}
             run |= {"report": judged.model_dump_json()}
@@ -133,13 +121,8 @@ def test_a_batch_that_an_older_sluice_accounted_for_is_published_without_the_cou
     deltalake.DeltaTable.create(
         str(root.paths.root / "ops" / "batches"), pa.schema(older), partition_by=["pipeline"]
     )
-    row = {
-        "pipeline": SPEC.name,
-        "generation": "new",
-        "batch_id": 0,
-        "run_id": "r",
-        "offsets_end": "{}",
-    }
+    row = {"pipeline": SPEC.name, "generation": "new", "batch_id": 0, "run_id": "r"}
+    row |= {"offsets_end": "{}"}
     counts = Account(covered=10, read=10).model_dump(exclude={"unknown"})
     deltalake.write_deltalake(
         str(root.paths.root / "ops" / "batches"),
@@ -169,9 +152,7 @@ def test_events_that_were_lost_are_told_again_alike_and_with_them_what_came_sinc
     spans = [(each["table_version_before"], each["table_version"]) for each in lost]
     assert spans == [(None, 1), (1, 3), (3, 5)]
     assert [(each["number"], each["account"]["read"]) for each in lost] == [
-        (1, 10),
-        (2, 10),
-        (3, 10),
+        (n, 10) for n in (1, 2, 3)
     ]
     assert root.told() == lost
     assert root.publish() is None
@@ -313,6 +294,17 @@ def test_an_event_is_kept_for_as_long_as_a_listener_may_be_behind(root, monkeypa
     for number in range(1, 104):
         Published(number=number).fix(root.paths)
     assert sorted(int(path.stem) for path in root.paths.events.iterdir()) == [*range(4, 104)]
+
+
+def test_events_that_are_gone_are_named_in_the_log(root, caplog):
+    for batch in range(6):
+        root.drained("new", batch, 2 * batch + 1)
+        root.told(lost=batch > 2)
+    assert "are gone" not in caplog.text
+    for number in (4, 5):
+        next(root.paths.events.glob(f"*{number}.json")).unlink()
+    assert [each["number"] for each in root.told()] == [6]
+    assert "the events 4 to 5 are gone" in caplog.text
 
 
 def test_an_event_has_the_decisions_about_its_rows_and_no_others(root):

@@ -23,7 +23,6 @@ from spark_jobs.checkpoint.purge import purge
 from spark_jobs.errors import (
     CheckpointBroken,
     LeaseHeld,
-    LeaseLost,
     RepartitionRefused,
     StateIncompatible,
     StateUnreadable,
@@ -391,18 +390,6 @@ def test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing(root, s
     assert Integrity(Checkpoint(root.paths.checkpoint)).damage == {}
 
 
-def test_nothing_is_taken_back_without_the_lease(root):
-    class Lost:
-        def confirm(self):
-            raise LeaseLost("it is another's")
-
-    folder = written(root, 4)
-    with pytest.raises(LeaseLost):
-        runner.complete(root.paths, Lost())
-    assert under_way(root.paths) is not None
-    assert Checkpoint(folder).committed() == [0, 1, 2, 3]
-
-
 def test_a_note_of_an_older_sluice_is_refused_in_words(root):
     (root.paths.version / "repartitioning.json").write_text("{}")
     with fails(CheckpointBroken, "older_change"):
@@ -416,10 +403,6 @@ def test_the_state_of_batches_before_and_behind_can_be_read(root, number):
     checkpoint = Checkpoint(root.paths.checkpoint)
     assert checkpoint.readable() == [0, 1, 2, 3]
     assert [checkpoint.partitions(batch) for batch in range(4)] == [2, 2, 2, number]
-    (root.folder / "state" / "1" / "0" / "4_id.zip").unlink()
-    assert checkpoint.readable() == [0, 1, 2]
-    (root.folder / "state" / "0" / "1" / "2_id.zip").unlink()
-    assert checkpoint.readable() == [0, 2]
 
 
 def test_a_rewind_goes_back_behind_it_and_to_the_stores_of_then(root):

@@ -29,6 +29,7 @@ from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange import commit, exchange
 from spark_jobs.repair.exchange.commit import Base
+from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
@@ -98,7 +99,7 @@ def test_the_change_feed_has_what_went_and_what_came_and_its_sum_is_the_change(r
 
 
 def test_the_record_has_what_was_done_and_keeps_what_the_stage_wrote(root):
-    root.stage("r1", WRONG, approval="needed", approved_by="ana")
+    root.stage("r1", WRONG, approval="needed", approved_by="ana", spec_digest=digest(SPEC))
     staged = {"pipeline": SPEC.name, "repair_id": "r1", "state": "staged", "read": 70}
     repairs.put(root.paths.root, [staged | {"spec_digest": "d"}])
     root.swap("r1")
@@ -106,6 +107,7 @@ def test_the_record_has_what_was_done_and_keeps_what_the_stage_wrote(root):
     assert (found["read"], found["spec_digest"], found["approved_by"]) == (70, "d", "ana")
     assert (found["state"], found["generation"], found["kind"]) == ("swapped", "g1", "repair")
     assert (found["table_version_before"], found["table_version"]) == (6, 7)
+    assert found["swapped_at"] == history.committed_at(Delta(root.paths.table), 7)
     assert (found["added"], found["removed"], found["changed"]) == (1, 1, 1)
     assert (found["late_merged"], found["replayed"]) == (1, 0)
     assert [each["start"] for each in found["ranges"]] == [hours(1).start, hours(4).start]
@@ -160,6 +162,7 @@ def test_drains_after_the_comparison_do_not_hinder_it(root):
     base = Base(Delta(root.paths.table), 6, POSITION, (hours(1), hours(4)))
     assert not base.touched(), "the log alone tells: no row is read"
     assert root.swap("r1").table_version == 10
+    assert repairs.one(root.paths.root, SPEC.name, "r1")["table_version_before"] == 9
     assert root.rows() == expected(root, 9, WRONG)
 
 
@@ -198,9 +201,17 @@ def test_rows_that_nobody_can_compare_any_more_are_stale(root):
         root.swap("r1")
 
 
-def test_another_table_is_stale(root):
-    root.stage("r1", WRONG, table_id="another")
-    with fails(StagingStale, "table_moved_on"):
+@pytest.mark.parametrize(
+    ("of", "reason"),
+    [
+        ({"table_id": "another"}, "table_moved_on"),
+        ({"spec_digest": "0"}, "spec_changed_since_stage"),
+        ({"spec_digest": "z"}, "spec_changed_since_stage"),
+    ],
+)
+def test_another_table_is_stale_and_so_is_another_spec(root, of, reason):
+    root.stage("r1", WRONG, **of)
+    with fails(StagingStale, reason):
         root.swap("r1")
 
 
@@ -511,11 +522,11 @@ def test_the_records_of_another_repair_stay(root):
     assert root.merged() == [("r2", 8)]
     rows = ops_tables.query(root.paths.root, "merged", "SELECT * FROM merged").to_pylist()
     assert rows[0]["position"] == hour(0)
-    assert (rows[0]["source"], rows[0]["fate"], rows[0]["topic_id"]) == (
+    assert [rows[0][name] for name in ("source", "fate", "topic_id")] == [
         "late",
         "merged",
         "topic-1",
-    )
+    ]
 
 
 def test_a_record_that_a_later_repair_found_in_the_rows_waits_too_when_they_go(root):
@@ -527,12 +538,8 @@ def test_a_record_that_a_later_repair_found_in_the_rows_waits_too_when_they_go(r
     assert root.swap("r2").state == "canonical"
     assert root.merged() == [("elsewhere", 7), ("r2", 8)]
     root.undo("r1")
-    assert root.states() == {
-        "r1": "undone",
-        "r1/undo": "swapped",
-        "r2": "undone",
-        "elsewhere": "canonical",
-    }
+    undone = {"r1": "undone", "r1/undo": "swapped", "r2": "undone"}
+    assert root.states() == undone | {"elsewhere": "canonical"}
     assert root.merged() == [("elsewhere", 7)]
 
 

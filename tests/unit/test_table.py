@@ -51,8 +51,9 @@ def test_a_table_made_anew_is_refused(path, tmp_path):
     known = Delta(path).identifier()
     path.rename(tmp_path / "old")
     write(tmp_path / "t", 1)
-    with fails(TableReplaced, "created_anew"):
-        refuse_replaced(Delta(UPath(tmp_path / "t")), "sales", known)
+    for other in (known, "0", "z"):
+        with fails(TableReplaced, "created_anew"):
+            refuse_replaced(Delta(UPath(tmp_path / "t")), "sales", other)
 
 
 def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path):
@@ -96,10 +97,8 @@ def test_a_newer_field_gets_its_column_also_after_a_rewind_and_a_lost_column_doe
     ]
     deltalake.DeltaTable(str(path)).restore(0)
     assert Delta(path).ensure(new, spec, "g1") == 3
-    assert [field.name for field in deltalake.DeltaTable(str(path)).schema().fields] == [
-        "id",
-        "later",
-    ]
+    fields = deltalake.DeltaTable(str(path)).schema().fields
+    assert [field.name for field in fields] == ["id", "later"]
 
 
 def test_a_column_that_is_gone_is_refused_with_the_command_that_shows_the_history(path):
