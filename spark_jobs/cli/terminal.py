@@ -70,13 +70,13 @@ PipelineNames = Annotated[
 
 
 def topic_named(name: str, specs: Iterable[Pipeline]) -> tuple[Pipeline, Topic]:
-    """A pipeline that reads the topic, and the topic as it declares it. The name may be without its
-    cluster.
+    """A pipeline that reads the topic, and the topic as it declares it: of Kafka, before a table of
+    that name. The name may be without its cluster.
     """
     readers = dict[str, tuple["Pipeline", "Topic"]]()
-    for spec in specs:
-        for each in spec.inputs:
-            readers.setdefault(each.place, (spec, each))
+    every = ((spec, each) for spec in specs for each in spec.inputs)
+    for spec, each in sorted(every, key=lambda one: not one[1].of_kafka):
+        readers.setdefault(each.place, (spec, each))
     named = [place for place, (_, each) in readers.items() if name in {each.name, place}]
     if len(named) != 1:
         there = ", ".join(sorted(named or readers))

@@ -2,6 +2,7 @@
 rewind or a new place leaves of it.
 """
 
+import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -309,6 +310,20 @@ def test_an_older_sluice_refuses_the_file_and_one_without_excisions_it_reads(roo
         read_failing(root.paths.failing)
 
 
+def test_an_older_sluice_refuses_a_note_and_the_note_of_an_older_one_is_read(root):
+    made = noted(root, 2)
+    file = file_of(root.paths.root, "sales", made.id)
+    content = json.loads(file.read_text())
+    assert content["format_version"] == 3
+    for form in (1, 2):
+        slots = [each | {"first": {"0": 2}} for each in content["slots"]]
+        file.write_text(json.dumps(content | {"format_version": form, "slots": slots}))
+        [read] = excisions(root.paths.root, "sales")
+        assert (read.places, read.slots) == (made.places, made.slots)
+    taken(root)
+    assert root.due == [2]
+
+
 def test_what_a_person_has_named_stays_beside_it(root):
     record = FailingRecord(batch=UNREAD, partition=0, offset=11, reason="put aside by ana: odd")
     FailingRecords(named=(record,)).put(root.paths.failing, Alone())
@@ -497,6 +512,18 @@ def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, tmp_p
     told = CliRunner().invoke(app, ["excise", "--topic", "rows"])
     assert told.exit_code == 2
     assert "no topic of Kafka" in told.output
+
+
+def test_a_table_with_the_name_of_a_topic_is_no_reader_of_it(
+    root, installed, tmp_path, monkeypatch
+):
+    made = noted(root, 2)
+    table = ROWS.replace('"rows"', '"sales"').replace("rows_hourly", "a_table")
+    deployed(tmp_path, monkeypatch, OURS, a_table=table)
+    told = installed("sales")
+    assert told.exit_code == NOT_DONE, told.output
+    assert f"excision {made.id}" in told.output
+    assert "a_table" not in told.output
 
 
 def test_a_pipeline_that_was_never_drained_leaves_it_to_its_first_run(root):
