@@ -30,7 +30,13 @@ SHORTEST: Final = 6
 """Bytes of a form that stands for a text: a shorter one is found by chance."""
 _OF_URLS: Final = bytes.maketrans(b"+/", b"-_")
 _SHORT: Final = bytes.maketrans(b"bfnrt", b"\b\f\n\r\t")
-_ESCAPED: Final = re.compile(rb'((?:\\u[0-9A-Fa-f]{4})+)|%([0-9A-Fa-f]{2})|\\(["\\/bfnrt])')
+_ESCAPES: Final = (
+    re.compile(rb'((?:\\u[0-9A-Fa-f]{4})+)|\\(["\\/bfnrt])()'),
+    re.compile(rb"()()%([0-9A-Fa-f]{2})"),
+)
+"""Of JSON; of paths and names of folders."""
+LEVELS: Final = 8
+"""How often a text may be escaped. A value of hundred thousand levels would take hours."""
 _NUMBER: Final = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?")
 _NOTHING: Final = re.compile(rb"(?!)")
 
@@ -110,21 +116,21 @@ def binary(value: object) -> Iterator[bytes]:
             yield struct.pack("<fi", value, 0)
 
 
-def unescaped(content: bytes) -> bytes:
-    r"""What JSON, or a path or a name of a folder, has escaped once.
+def unescaped(content: bytes) -> set[bytes]:
+    r"""What JSON has escaped once, and what a path has: a text may have the other's signs itself.
 
-    >>> unescaped(rb"\u00E9 \ud83d\ude00 %C3%A9 %25C3").decode()
-    'é 😀 é %C3'
+    >>> sorted(each.decode() for each in unescaped(rb"\u00E9 %C3%A9 %25C3"))
+    ['\\u00E9 é %C3', 'é %C3%A9 %25C3']
     """
 
     def letters(found: re.Match[bytes]) -> bytes:
-        units, byte, short = found.groups()
+        units, short, byte = found.groups()
         if units:
             utf_16 = bytes.fromhex(units.replace(b"\\u", b"").decode())
             return utf_16.decode("utf-16-be", errors="replace").encode()
         return bytes.fromhex(byte.decode()) if byte else short.translate(_SHORT)
 
-    return _ESCAPED.sub(letters, content)
+    return {escape.sub(letters, content) for escape in _ESCAPES}
 
 
 def packed(text: str) -> set[bytes]:
@@ -204,10 +210,12 @@ class Words(NamedTuple):
         """Whether bytes have one of them; those with a zero are no text."""
         if (self.stored if b"\0" in content else self.plain).search(content):
             return True
-        while (plainer := unescaped(content)) != content:
-            content = plainer
-            if self.plain.search(content):
+        seen = found = {content}
+        for _ in range(LEVELS):
+            found = {plainer for each in found for plainer in unescaped(each)} - seen
+            if any(map(self.plain.search, found)):
                 return True
+            seen |= found
         return False
 
     def in_tree(self, tree: object, name: str = "", *, anywhere: bool = False) -> bool:

@@ -39,7 +39,6 @@ from spark_jobs.ops.views import Rows
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.settings.roots import root_of
-from spark_jobs.spec import Topic
 from spark_jobs.spec.duration import parse_duration
 from spark_jobs.storage.root.live_place import rebuilt
 from spark_jobs.values.spans import FIRST, LAST, Span
@@ -222,7 +221,7 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
             with apart():
                 specs.append(registry.load(each))
         place = (found := topic_named(topic, specs)[1]).place
-        if found.source != Topic.source:
+        if not found.of_kafka:
             why = "it is no topic of Kafka. `sluice quarantine` takes records by their places"
             raise typer.BadParameter(why, param_hint="--topic")
         wanted = Excision(

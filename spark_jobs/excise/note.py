@@ -40,9 +40,9 @@ class Slot(BaseModel):
 
 
 class Excision(Stored):
-    """The content of the note. Of form 2 an older Sluice cannot read the elements."""
+    """The content of the note. An older Sluice cannot read elements, nor slots of form 3."""
 
-    known: ClassVar[int] = 2
+    known: ClassVar[int] = 3
 
     id: str
     topic: str

@@ -99,7 +99,8 @@ class Reader(NamedTuple):
         own = parts_of(asked)
         here = in_few(together([own, beside]))
         there = located(here, {}, self.earliest).source
-        away = located(own, self.has, self.earliest).archive
+        gone = located(self.earliest.cut(here), self.has, self.earliest)
+        away = located(own, self.has, self.earliest).archive or gone.archive
         if not (away or offsets_in(there) > MOST_HERE or self._needs_sql(here)):
             root, sample = str(self.known.paths.root), [*_sampled(self.source, there)]
             step = deduplicates(self.spec) if beside else None

@@ -383,6 +383,17 @@ def test_bytes_are_found_in_a_value_that_was_escaped_or_compressed_by_itself(tmp
     assert (found.kind, found.entries) == ("archive", 1)
 
 
+@pytest.mark.parametrize("text", ["über%20uns", "C:\\über\\%41", "50%25\tTee", "\\u0041 é"])
+@pytest.mark.parametrize("escape", [json.dumps, quote, lambda text: quote(json.dumps(text))])
+def test_a_text_with_the_signs_of_escapes_is_found_where_it_is_escaped(tmp_path, text, escape):
+    """In what is no JSON as a whole, beside what would be unescaped for hours."""
+    write(tmp_path, "backup/x", f"said {escape(text)}".encode())
+    write(tmp_path, "backup/y", b"%" + b"25" * 200_000 + b"41")
+    for of in ((None, text), (condition(f"id = '{text}'"), "")):
+        [found] = Census(UPath(tmp_path), *of).answer().found
+        assert found.files == 1
+
+
 def test_digits_are_found_in_numbers_of_rows_statistics_and_state(tmp_path):
     write_deltalake(f"{tmp_path}/tables/t", rows("a", amount=491511234567))
     stored = lz4_blocks(struct.pack("<q", 491511234567))

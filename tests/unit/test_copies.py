@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from spark_jobs.source.place import Place
+from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Sliding
 from spark_jobs.values.numbering import numbered_in
@@ -15,10 +16,11 @@ from spark_jobs.where.again import Reader
 from spark_jobs.where.ask import Seen, alike, values
 from spark_jobs.where.copies import UNREAD, Copy, Keeping, kept_of
 from spark_jobs.where.fate import Became, Fate
-from spark_jobs.where.kept import Kept
+from spark_jobs.where.kept import Accounted, Kept, Known
 from spark_jobs.where.tell import Outcomes
 from tests.harness.long_form import examples
 from tests.harness.moments import us
+from tests.unit.drains import Drains
 from tests.unit.specs import aggregate, pipeline
 from tests.unit.test_join import BY_ORDER, paid
 
@@ -110,6 +112,24 @@ def test_rows_that_no_copy_can_have_written_are_a_contradiction_and_no_answer():
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HERE, THERE = Place(0, 0), Place(0, 7)
 ROW = Seen(0, {"at": int(AT.timestamp() * 1_000_000)})
+
+
+class Asked(Exception):
+    """Spark is asked."""
+
+
+def test_copies_that_an_archive_alone_has_still_are_asked_of_spark(tmp_path):
+    root = Drains(tmp_path)
+    known = Known.read(root.paths, root.spec)
+    topic = SourceState("topic-1", Positions({0: 5}), Positions({0: 10}))
+
+    def ask(question):
+        raise Asked
+
+    reader = Reader(root.spec, root.settings, known, ask, topic, "", {0: ((0, 5),)})
+    batch = Accounted(9, "r", Positions({0: 9}), Positions({0: 10}), None, None, None, {})
+    with pytest.raises(Asked):
+        reader.seen({Place(0, 9): batch}, {0: ((3, 9),)})
 
 
 def fate_of(spec, kept, *repairs, place=HERE):

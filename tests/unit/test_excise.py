@@ -2,6 +2,7 @@
 rewind or a new place leaves of it.
 """
 
+import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -307,6 +308,20 @@ def test_an_older_sluice_refuses_the_file_and_one_without_excisions_it_reads(roo
     root.paths.failing.write_text(text.replace('"format_version": 3', '"format_version": 4'))
     with pytest.raises(FormatNewer):
         read_failing(root.paths.failing)
+
+
+def test_an_older_sluice_refuses_a_note_and_the_note_of_an_older_one_is_read(root):
+    made = noted(root, 2)
+    file = file_of(root.paths.root, "sales", made.id)
+    content = json.loads(file.read_text())
+    assert content["format_version"] == 3
+    for form in (1, 2):
+        slots = [each | {"first": {"0": 2}} for each in content["slots"]]
+        file.write_text(json.dumps(content | {"format_version": form, "slots": slots}))
+        [read] = excisions(root.paths.root, "sales")
+        assert (read.places, read.slots) == (made.places, made.slots)
+    taken(root)
+    assert root.due == [2]
 
 
 def test_what_a_person_has_named_stays_beside_it(root):
