@@ -98,12 +98,9 @@ def bisect(
 
     with one_line_errors():
         require_readable(root := root_of(spec := registry.load(pipeline)))
-        for line in lines(told(live_spec(spec, root), root, condition, key, right, wrong, _said)):
+        said = partial(typer.echo, err=True)
+        for line in lines(told(live_spec(spec, root), root, condition, key, right, wrong, said)):
             say(line)
-
-
-def _said(version: int, rows: int) -> None:
-    typer.echo(f"version {version}: {'wrong' if rows else 'right'}", err=True)
 
 
 @commands.command(
@@ -281,8 +278,7 @@ def _readers(
 
 def _span(start: str | None, end: str | None) -> Span:
     try:
-        first, last = (parse_instant(each) if each else None for each in (start, end))
-        span = Span(first or FIRST, last or LAST)
+        span = Span(parse_instant(start or FIRST), parse_instant(end or LAST))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--from, --to") from None
     if span.empty:

@@ -53,9 +53,8 @@ class Causes:
         known = read_identity(paths)
         stored = accounts.stored(paths, known, COLUMNS) if known else ()
         self._accounts = {row["table_version"]: Accounted.of(row) for row in stored}
-        self._repairs = {
-            row["repair_id"]: row for row in repairs.stored(paths.root, paths.pipeline)
-        }
+        every = repairs.stored(paths.root, paths.pipeline)
+        self._repairs = {row["repair_id"]: row for row in every}
 
     def of(self, state: State) -> Cause:
         """What made the rows of the state."""
