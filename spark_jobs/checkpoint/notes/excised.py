@@ -131,10 +131,9 @@ def _number(place: Place) -> int:
 
 
 def _text(first: Place, last: Place) -> str:
-    value, ends = "", (first.offset, last.offset)
-    if first.number is not None:
-        value, ends = f"{first.offset}:", (first.element, last.element)
-    return value + "-".join(map(str, dict.fromkeys(ends)))
+    whole = first.number is None
+    ends = (first.offset, last.offset) if whole else (first.element, last.element)
+    return ("" if whole else f"{first.offset}:") + "-".join(map(str, dict.fromkeys(ends)))
 
 
 def _ends(text: str) -> Iterator[int]:
