@@ -251,9 +251,8 @@ def _carry_out(of: Reader, asked: Asked | None, *, yes: bool) -> None:
     if taken_over(of.spec, of.paths, run_id("excise")) and asked:
         if unit_of(of.spec).unranged:
             raise RangeUnsupported.excised_stay(pipeline=of.name)
-        # Nobody reads NEXT's table: the switch to it is what asks.
-        yes, beside = yes or of.beside, of.beside
-        carry_out("excise", of.spec.name, asked, yes=yes, execute=True, beside=beside)
+        yes |= of.beside  # nobody reads NEXT's table: the switch to it is what asks
+        carry_out("excise", of.spec.name, asked, yes=yes, execute=True, beside=of.beside)
 
 
 def _readers(
