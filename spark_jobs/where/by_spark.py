@@ -5,7 +5,6 @@ The application's half; ask.py is the half of whoever asks.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -79,8 +78,7 @@ class _Answer:
         self._spark, self._spec, self._settings, self._question = spark, spec, settings, question
         self._paths = Paths(settings.root, spec)
         kept = {Place(*at): reason for *at, reason in question.aside}
-        aside = read_failing(self._paths.failing).reasons
-        self._aside = replace(aside, named={**kept, **aside.named})
+        self._aside = read_failing(self._paths.failing).reasons.beside(kept)
 
     def by_key(self) -> DataFrame:
         question = self._question

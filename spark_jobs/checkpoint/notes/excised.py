@@ -184,6 +184,10 @@ class Refused(Mapping[Place, str]):
         named = {place: why for place, why in self.named.items() if place not in places}
         return replace(self, named=named, spared={**self.spared, **places})
 
+    def beside(self, named: Mapping[Place, str]) -> Self:
+        """With these too."""
+        return replace(self, named={**named, **self.named})
+
     def excised(self, place: Place) -> str | None:
         """Why, of one that an excision has named."""
         having = (each for each in self.known if place in each.places)
