@@ -64,7 +64,7 @@ class Causes:
             foreign = history.is_foreign(entry, state.newer or entry)
             of_ours = f"a rewind to {to}, or the doctor's, behind a person's RESTORE"
             return Cause(f"a person's RESTORE to {to}" if foreign else of_ours)
-        if history.SWITCH in entry.said:
+        if history.is_switch(entry):
             return Cause("an older Sluice's switch to a rebuild put all its rows there")
         if entry.note:
             return self._of_batch(entry)
