@@ -168,13 +168,10 @@ def _checkup() -> None:
     with one_line_errors():
         first = None
         for each in checkup():
-            told = (
-                f"{each.error.code} {each.error.what} {each.error.remedy}"
-                if each.error
-                else each.says
-            )
-            say(f"{'lacks' if each.error else 'ok   '}  {each.what}: {told}")
-            first = first or each.error
+            error = each.error
+            told = f"{error.code} {error.what} {error.remedy}" if error else each.says
+            say(f"{'lacks' if error else 'ok   '}  {each.what}: {told}")
+            first = first or error
         if first is not None:
             raise typer.Exit(first.exit_status)
 
@@ -206,8 +203,7 @@ def accept(
     from spark_jobs.admin.accept import accept as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
-        settings = installation(spec := registry.load(pipeline))
-        spec = live_spec(spec, settings.root)
+        spec, settings = _live(pipeline)
         decided = intend(spec, settings, tuple(check), reason, getpass.getuser())
         _carry_out(decided, execute=execute)
 
@@ -255,10 +251,7 @@ def quarantine(
         "sluice maintain flight_events --execute",
     ),
 )
-def maintain(
-    pipelines: PipelineNames = None,
-    execute: Execute = False,
-) -> None:
+def maintain(pipelines: PipelineNames = None, execute: Execute = False) -> None:
     """Join small files, and remove old files, ops rows and reports that nobody needs.
 
     A pipeline that cannot be maintained, as while a run works, does not stop the others.

@@ -17,6 +17,8 @@ from spark_jobs.spec.fields.each import of_element
 from spark_jobs.values.own_columns import EMPTY as NO_ELEMENT
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
     from spark_jobs.settings.installation import Settings
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     Read = tuple[Field, pa.Array, str | None]
     """A field, its column of one record, and why the record is malformed by it."""
+    Places = Sequence[int] | npt.NDArray[np.signedinteger[Any]]
 
 EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 
@@ -48,22 +51,14 @@ class Records(NamedTuple):
     @classmethod
     def alone(cls, value: bytes | None, headers: Any = None) -> Self:
         """One, of which its place and time do not count."""
-        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
-
-        from spark_jobs.ops.schema import HEADERS  # noqa: PLC0415 - as above
-
-        number, none = pa.array([0], pa.int32()), pa.array([None], pa.timestamp("us", "UTC"))
-        values, keys = pa.array([value], pa.binary()), pa.array([None], pa.binary())
-        return cls(
-            values, keys, number, number.cast(pa.int64()), none, pa.array([headers], HEADERS)
-        )
+        return cls.of_rows([{"value": value, "partition": 0, "offset": 0, "headers": headers}])
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
         """Of rows that have records as Kafka had them: key, value, partition, offset,
         kafka_timestamp and, maybe, headers.
         """
-        import pyarrow as pa  # noqa: PLC0415 - as above
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
 
         from spark_jobs.ops.schema import HEADERS  # noqa: PLC0415 - as above
 
@@ -78,13 +73,9 @@ class Records(NamedTuple):
         """From the column kafka, as source/port.py has it."""
         raw = kafka.field("raw")
         return cls(
-            values=raw.field("value"),
-            keys=raw.field("key"),
-            partition=kafka.field("partition"),
-            offset=kafka.field("offset"),
-            timestamp=kafka.field("timestamp"),
-            headers=raw.field("headers"),
-        )
+            raw.field("value"), raw.field("key"), kafka.field("partition"), kafka.field("offset"),
+            kafka.field("timestamp"), raw.field("headers"),
+        )  # fmt: skip
 
     def first(self, count: int) -> Self:
         """So many of them, and no buffer of the others."""
@@ -96,7 +87,7 @@ class Records(NamedTuple):
 
     def at(self, indices: Sequence[int]) -> Self:
         """Those with these numbers."""
-        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
+        import pyarrow as pa  # noqa: PLC0415 - as above
 
         chosen = pa.array(indices, pa.int64())
         return type(self)(*(part.take(chosen) for part in self))
@@ -260,13 +251,6 @@ def enveloped(topic: Topic) -> type[Enveloped] | None:
 
 
 REFUSED: Final = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
-
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Places = Sequence[int] | npt.NDArray[np.signedinteger[Any]]
 
 
 def in_parts(decode: Callable[[Records], Decoded], records: Records) -> Iterator[Decoded]:

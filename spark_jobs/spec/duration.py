@@ -112,7 +112,7 @@ Duration = Annotated[
 def positive(field: str, value: timedelta) -> None:
     """Refuse a duration that is not more than 0."""
     if value <= timedelta():
-        refuse(field, value, "it must be more than 0", "Write for example '30 minutes'")
+        refuse(field, str(value), "it must be more than 0", "Write for example '30 minutes'")
 
 
 def zoned(field: str, value: datetime | None) -> None:

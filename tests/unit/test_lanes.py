@@ -57,7 +57,8 @@ AIRFLOW = 'import os\nassert os.environ["PYTEST_XDIST_WORKER"] == "gw2"\n' + LIG
 
 def lanes(folder, *options: str) -> str:
     # Of the plugins lanes alone: each process would import all.
-    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    env = {name: value for name, value in os.environ.items() if "XDIST" not in name}
+    env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     plain = ("-p", "xdist.plugin", "-p", "no:cacheprovider", "-rA", "--rootdir")
     return ran(sys.executable, "-m", "pytest", *plain, *options, folder, env=env).stdout
 

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sluice_airflow.entered import once_entered
 from sluice_airflow.web import bundles, data, pages
 from sluice_airflow.web.headers import HEADERS, Headers
+from sluice_airflow.web.page import message, wants_page
 from sluice_airflow.web.prefix import PREFIX
 from spark_jobs.errors import RangeInvalid, RangeOpen, RangeUnsupported, SluiceError
 
@@ -54,13 +55,13 @@ async def _in_project(request: Request) -> None:
 
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if pages.wants_page(request):
+    if wants_page(request):
         if error.status_code in NOT_LOGGED_IN:
             back = urlencode({"next": _address(request)})
             return RedirectResponse(
                 f"{API_ROOT_PATH}api/v2/auth/login?{back}", status.HTTP_303_SEE_OTHER
             )
-        return pages.message(error.status_code, "Nothing here", str(error.detail))
+        return message(error.status_code, "Nothing here", str(error.detail))
     return JSONResponse({"detail": error.detail}, error.status_code)
 
 
@@ -68,16 +69,16 @@ def _invalid(request: Request, error: Exception) -> Response:
     """Without what was given: FastAPI's own answer repeats that."""
     assert isinstance(error, RequestValidationError)
     what = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
-    if pages.wants_page(request):
-        return pages.message(status.HTTP_422_UNPROCESSABLE_CONTENT, "Not understood", what)
+    if wants_page(request):
+        return message(status.HTTP_422_UNPROCESSABLE_CONTENT, "Not understood", what)
     return JSONResponse({"detail": what}, status.HTTP_422_UNPROCESSABLE_CONTENT)
 
 
 def _error(request: Request, error: Exception) -> Response:
     assert isinstance(error, SluiceError)
     code = STATUS.get(error.code, status.HTTP_503_SERVICE_UNAVAILABLE)
-    if pages.wants_page(request):
-        return pages.message(code, f"This cannot be shown: {error.code}", error.what, error.remedy)
+    if wants_page(request):
+        return message(code, f"This cannot be shown: {error.code}", error.what, error.remedy)
     body = {"code": error.code, "what": error.what, "remedy": error.remedy}
     return JSONResponse(body, code)
 
@@ -90,8 +91,8 @@ def _unforeseen(request: Request, error: Exception) -> Response:
     )
     remedy = "The log of the API server has it whole."
     answer: Response = JSONResponse({"code": "UNEXPECTED", "what": what, "remedy": remedy}, code)
-    if pages.wants_page(request):
-        answer = pages.message(code, "This cannot be shown: UNEXPECTED", what, remedy)
+    if wants_page(request):
+        answer = message(code, "This cannot be shown: UNEXPECTED", what, remedy)
     answer.headers.update(HEADERS)  # no middleware sees it
     return answer
 

@@ -5,20 +5,19 @@ Jinja, and no script or style of their own.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any, get_args
 from urllib.parse import quote, urlencode
 
 from airflow.api_fastapi.app import API_ROOT_PATH
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import RedirectResponse, Response
 
 from sluice_airflow import ids
 from sluice_airflow.web import readings
 from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.drained import refuse_absent
 from sluice_airflow.web.ops import installed
-from sluice_airflow.web.prefix import PREFIX
+from sluice_airflow.web.page import BASE, HERE, message, page as rendered
 from sluice_airflow.web.readings import Asked, Chosen, From, Shown, To
 from sluice_airflow.web.rights import (
     BytesWithheld,
@@ -51,14 +50,12 @@ from spark_jobs.pages.overview.json_of_overview import strip
 from spark_jobs.pages.overview.troubles import TROUBLES
 from spark_jobs.pages.report import figures
 from spark_jobs.pages.strip import segments
-from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
+from spark_jobs.pages.templates import SCRIPTS, STYLES
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.ranges_due import Touched
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 
 router = APIRouter(route_class=Apart, include_in_schema=False)
-BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"
-HERE = Path(__file__).parent
 STATIC = {path.name: path for path in (*STYLES, *SCRIPTS, *(HERE / "static").iterdir())}
 KINDS_OF_FILES = {".css": "text/css", ".js": "text/javascript"}
 ROWS = 60
@@ -71,7 +68,7 @@ RunId = Annotated[str, Query(max_length=500, description="the run")]
 @router.get("/")
 def overview(names: Readable) -> Response:
     """All pipelines on a line each, those in trouble first."""
-    return _page(
+    return rendered(
         "overview.html", found=readings.overview(names), troubles=TROUBLES, strip=strip, dag=_dag
     )
 
@@ -82,7 +79,7 @@ def over_time(pipeline: Permitted, page: Page = 0) -> Response:
     with installed(pipeline) as root:
         found = figures(root, pipeline, ROWS, page * ROWS, CHARTED)
     whole = readings.wrong_with(pipeline)
-    return _page(
+    return rendered(
         "pipeline.html",
         pipeline=pipeline,
         line=whole.pipelines[0],
@@ -111,7 +108,7 @@ def coverage(pipeline: Permitted, start: From = None, end: To = None) -> Respons
     """Which days have all their records."""
     whole, unasked = readings.covered(pipeline, start, end)
     found = readings.newest(whole)
-    return _page(
+    return rendered(
         "coverage.html",
         pipeline=pipeline,
         covered=found,
@@ -128,7 +125,7 @@ def coverage(pipeline: Permitted, start: From = None, end: To = None) -> Respons
 def state(pipeline: Permitted, withheld: BytesWithheld) -> Response:
     """How the state grew, and what it was when it was read last."""
     spec, growth, kept = readings.remembered(pipeline, withheld)
-    return _page(
+    return rendered(
         "state.html",
         pipeline=pipeline,
         spec=spec,
@@ -159,18 +156,15 @@ def rejected(
         each: readings.rejected(pipeline, each, ROWS, page * ROWS, withheld, only)
         for each in tables
     }
+    days = (day for each in found.values() for day in each.days)
     repair, lacking = _to_repair(pipeline) if "late" in tables else (None, "")
-    return _page(
+    return rendered(
         "rejected.html",
         pipeline=pipeline,
         place=place,
         record=readings.record(pipeline, place, withheld) if place else None,
         found=found,
-        days=sorted(
-            (day for each in found.values() for day in each.days),
-            key=lambda day: day.day,
-            reverse=True,
-        ),
+        days=sorted(days, key=lambda day: day.day, reverse=True),
         table=table,
         page=page,
         only=only,
@@ -210,7 +204,7 @@ def repair(
     asked = {} if why and kind not in kinds_by_key(spec) else {"kind": kind}
     ends = {} if why else {"from": start, "to": end}
     form = trigger(pipeline, asked | ends, why, keyed=kinds_by_key(spec))
-    return _page("trigger.html", pipeline=pipeline, form=form, may=may, airflow=API_ROOT_PATH)
+    return rendered("trigger.html", pipeline=pipeline, form=form, may=may, airflow=API_ROOT_PATH)
 
 
 @router.get("/dags/{dag_id}")
@@ -246,18 +240,8 @@ async def static(name: str) -> Response:
     return Response(path.read_bytes(), media_type=KINDS_OF_FILES[path.suffix])
 
 
-def message(status: int, title: str, text: str, remedy: str = "") -> Response:
-    """A page for what could not be shown: why, and what mends it."""
-    return _page("message.html", status, title=title, text=text, remedy=remedy)
-
-
-def wants_page(request: Request) -> bool:
-    """Whether a browser asks for one of the pages, and no program for data."""
-    return "text/html" in request.headers.get("accept", "") and "/api/" not in request.url.path
-
-
 def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
-    return _page(
+    return rendered(
         "run.html",
         pipeline=pipeline,
         run=found,
@@ -275,9 +259,8 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
 
 
 def _works(pipeline: str, work: AtWork) -> Response:
-    records = _records(pipeline, work.run_id)
-    flow = flow_so_far(work)
-    return _page("at_work.html", pipeline=pipeline, work=work, flow=flow, records=records)
+    records, flow = _records(pipeline, work.run_id), flow_so_far(work)
+    return rendered("at_work.html", pipeline=pipeline, work=work, flow=flow, records=records)
 
 
 def _records(pipeline: str, run_id: str) -> dict[str, str]:
@@ -287,10 +270,8 @@ def _records(pipeline: str, run_id: str) -> dict[str, str]:
         "premature": {"table": "quarantine", "kind": "premature"},
     }
     of = f"{BASE}/pipelines/{quote(pipeline)}/rejected"
-    return {
-        part: f"{of}?{urlencode(question | {'run_id': run_id})}"
-        for part, question in questions.items()
-    }
+    own = {"run_id": run_id}
+    return {part: f"{of}?{urlencode(asked | own)}" for part, asked in questions.items()}
 
 
 def _replayable(pipeline: str) -> bool:
@@ -317,8 +298,3 @@ def _dag(pipeline: str) -> str:
 
 def _form(pipeline: str) -> str:
     return f"{API_ROOT_PATH}dags/{ids.backfills(pipeline)}"
-
-
-def _page(template: str, status: int = 200, **values: Any) -> Response:
-    text = environment(HERE / "html").get_template(template).render(base=BASE, **values)
-    return HTMLResponse(text, status)

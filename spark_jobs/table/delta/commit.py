@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.errors import TableContended
+from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import own
 
@@ -175,7 +176,7 @@ def replace(rows: DataFrame, commit: Commit) -> None:
         whole.option("partitionOverwriteMode", "static").save(commit.path)
 
 
-def remove(spark: SparkSession, path: str, where: str, said: Mapping[str, Any]) -> bool:
+def remove(spark: SparkSession, path: SparkPath, where: str, said: Mapping[str, Any]) -> bool:
     """Remove the rows for which Spark's SQL holds, in a commit that says this. Whether any went."""
     from delta.tables import DeltaTable  # noqa: PLC0415 - as above
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 from upath import UPath
 
-from sluice_airflow.web.pages import HERE
+from sluice_airflow.web.page import HERE
 from spark_jobs.checkpoint.notes.partitions import Partitions
 from spark_jobs.cli.__main__ import app
 from spark_jobs.messages.kind import STAGED_KINDS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sluice_airflow.web import readings
-from sluice_airflow.web.pages import HERE
+from sluice_airflow.web.page import HERE
 from spark_jobs.checkpoint.notes.partitions import Partitions
 from spark_jobs.messages.kind import STAGED_KINDS
 from spark_jobs.ops.json_of_tables import RunPage

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 from upath import UPath
 
-from sluice_airflow.web.pages import HERE
+from sluice_airflow.web.page import HERE
 from spark_jobs.admin.quarantine import quarantine
 from spark_jobs.audit.audited_batch import TopicAccount
 from spark_jobs.checkpoint.identity import Identity, Present
