@@ -97,12 +97,9 @@ def bisect(
 
     with one_line_errors():
         require_readable(root := root_of(spec := registry.load(pipeline)))
-        for line in lines(told(live_spec(spec, root), root, condition, key, right, wrong, _said)):
+        said = partial(typer.echo, err=True)
+        for line in lines(told(live_spec(spec, root), root, condition, key, right, wrong, said)):
             say(line)
-
-
-def _said(version: int, rows: int) -> None:
-    typer.echo(f"version {version}: {'wrong' if rows else 'right'}", err=True)
 
 
 @commands.command(
@@ -253,9 +250,8 @@ def _carry_out(of: Reader, asked: Asked | None, *, yes: bool) -> None:
     if taken_over(of.spec, of.paths, run_id("excise")) and asked:
         if unit_of(of.spec).unranged:
             raise RangeUnsupported.excised_stay(pipeline=of.name)
-        # Nobody reads NEXT's table: the switch to it is what asks.
-        yes, beside = yes or of.beside, of.beside
-        carry_out("excise", of.spec.name, asked, yes=yes, execute=True, beside=beside)
+        yes |= of.beside  # nobody reads NEXT's table: the switch to it is what asks
+        carry_out("excise", of.spec.name, asked, yes=yes, execute=True, beside=of.beside)
 
 
 def _readers(
@@ -282,8 +278,7 @@ def _readers(
 
 def _span(start: str | None, end: str | None) -> Span:
     try:
-        first, last = (parse_instant(each) if each else None for each in (start, end))
-        span = Span(first or FIRST, last or LAST)
+        span = Span(parse_instant(start or FIRST), parse_instant(end or LAST))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--from, --to") from None
     if span.empty:

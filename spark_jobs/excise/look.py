@@ -6,7 +6,6 @@ What a pipeline's slices say not to have the event times is not read.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -20,6 +19,7 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why
 from spark_jobs.repair.offsets.slices import Index, in_few, less, together
 from spark_jobs.source.place import PLACE, Place
+from spark_jobs.source.positions import parts_of
 from spark_jobs.source.sources import BETWEEN, source_of
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
@@ -178,17 +178,15 @@ def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Pa
     if (known := Known.read(paths, spec)) is None:
         return {}, {}
     index = Index.read(paths, known.identity.generations, known.begins, known.end(known.audited))
-    own = ops_tables.of_checkpoint(spec.name, known.identity.generations)
-    at = Position("event_time").sql([span])
     # A slice has no times of late and quarantined records. These others may have taken, and a
     # replay may bring them in.
-    kept = defaultdict[int, list[tuple[int, int]]](list)
-    for table, among in (("late", f"{own} AND ({at})"), ("quarantine", own)):
+    late = f"{known.own} AND ({Position('event_time').sql([span])})"
+    found = index.possible([span])
+    for table, among in (("late", late), ("quarantine", known.own)):
         sql = f'SELECT DISTINCT "partition", "offset" FROM {table} WHERE {among}'
-        for row in ops_tables.query(paths.root, table, sql).to_pylist():
-            kept[row["partition"]].append((row["offset"], row["offset"] + 1))
+        rows = ops_tables.query(paths.root, table, sql).to_pylist()
+        found = together((found, parts_of(map(Place.of_row, rows))))
     drained = {p: (part,) for p, part in index.within.items()}
-    found = together(({p: (*of_it,) for p, of_it in kept.items()}, index.possible([span])))
     inputs = enumerate(zip(spec.inputs, known.identity.topic_id.split(BETWEEN), strict=False))
     number = next((n for n, (topic, id_) in inputs if (topic.place, id_) == of), -1)
     all_, such = (by_input(each).get(number, {}) for each in (drained, found))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import PlainSerializer
 
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.excised import PlacesText
@@ -30,13 +30,8 @@ MOST_SLOTS: Final = 2_000
 """Of more the closest ones are joined."""
 
 
-class Slot(BaseModel):
-    """Event times of its records, and those between them."""
-
-    model_config = ConfigDict(frozen=True)
-
-    start: datetime
-    end: datetime
+Slots = tuple[Annotated[Span, PlainSerializer(Span._asdict)], ...]
+"""Event times of records, and those between them; each as start and end."""
 
 
 class Excision(Stored):
@@ -58,7 +53,7 @@ class Excision(Stored):
     records: int
     places: PlacesText
     """By the topic's own numbers of partitions."""
-    slots: tuple[Slot, ...]
+    slots: Slots
     each: str = ""
     """Topic.each, if the records are elements of values; empty if each is a whole value."""
     clock: str = ""
@@ -81,7 +76,7 @@ class Excision(Stored):
         known = enumerate(zip(spec.inputs, topic_ids.split(BETWEEN), strict=False))
         own = {n: of for n, (of, id_) in known if id_ == self.topic_id and self.fits(of)}
         apart = self.clock and any(clock_of(topic) != self.clock for topic in own.values())
-        times = [*EVER] if apart else [Span(each.start, each.end) for each in self.slots]
+        times = [*(EVER if apart else self.slots)]
         return {numbered_in(n, p): text for n in own for p, text in self.places.items()}, times
 
 
@@ -140,12 +135,11 @@ def keep(root: UPath, excision: Excision) -> None:
     excision.put(path, None)
 
 
-def slots_of(times: Iterable[int]) -> tuple[Slot, ...]:
+def slots_of(times: Iterable[int]) -> Slots:
     """Of event times in microseconds since 1970, by the minute.
 
     >>> [str(each.end) for each in slots_of([0, 9, 60_000_000, 200_000_000])]
     ['1970-01-01 00:02:00+00:00', '1970-01-01 00:04:00+00:00']
     """
     minutes = (EPOCH + at * MINUTE for at in {each * MICROSECOND // MINUTE for each in times})
-    spans = joined((Span(each, each + MINUTE) for each in minutes), MOST_SLOTS)
-    return tuple(Slot(start=each.start, end=each.end) for each in spans)
+    return joined((Span(each, each + MINUTE) for each in minutes), MOST_SLOTS)

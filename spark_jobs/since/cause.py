@@ -53,9 +53,8 @@ class Causes:
         known = read_identity(paths)
         stored = accounts.stored(paths, known, COLUMNS) if known else ()
         self._accounts = {row["table_version"]: Accounted.of(row) for row in stored}
-        self._repairs = {
-            row["repair_id"]: row for row in repairs.stored(paths.root, paths.pipeline)
-        }
+        every = repairs.stored(paths.root, paths.pipeline)
+        self._repairs = {row["repair_id"]: row for row in every}
 
     def of(self, state: State) -> Cause:
         """What made the rows of the state."""
@@ -65,7 +64,7 @@ class Causes:
             foreign = history.is_foreign(entry, state.newer or entry)
             of_ours = f"a rewind to {to}, or the doctor's, behind a person's RESTORE"
             return Cause(f"a person's RESTORE to {to}" if foreign else of_ours)
-        if history.SWITCH in entry.said:
+        if history.is_switch(entry):
             return Cause("an older Sluice's switch to a rebuild put all its rows there")
         if entry.note:
             return self._of_batch(entry)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.errors import QuestionRefused, SluiceError
 from spark_jobs.values.own_columns import DELETED
+from spark_jobs.values.python_times import rows_of
 
 if TYPE_CHECKING:
     from spark_jobs.table.port import Table
@@ -64,10 +65,9 @@ class Condition:
             sql = f"WITH t AS (SELECT *, {', '.join(nulls)} FROM then_t) {sql}"
             name, beside = "then_t", {"now_t": self._table}
         try:
-            rows: list[dict[str, Any]] = self._table.query(sql, name, beside, version).to_pylist()
+            return rows_of(self._table.query(sql, name, beside, version))
         except SluiceError:
             raise
         except Exception as error:  # noqa: BLE001 - DataFusion's errors have no common class
             first = str(error).partition("\n")[0]
             raise QuestionRefused.condition_fails(version=version, error=first) from None
-        return rows

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from spark_jobs.table.entry import Entry
     from spark_jobs.table.port import Table
 
-
 GRID: Final = 16
 """Steps of the first look. Halves alone would meet one change, whatever came and went beside it."""
 

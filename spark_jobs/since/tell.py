@@ -71,11 +71,11 @@ def told(
     key: str = "true",
     right: int | None = None,
     wrong: int | None = None,
-    progress: Callable[[int, int], object] = lambda *_: None,
+    progress: Callable[[str], object] = lambda _: None,
 ) -> Answer:
     """Since when; `sql` and `key` as Condition has them. `right` and `wrong` are versions between
-    which is searched; without, the oldest that can be read and the newest. `progress` is called
-    with each version that was asked, and its rows.
+    which is searched; without, the oldest that can be read and the newest. `progress` gets a line
+    for each version that was asked.
 
     Raises QuestionRefused, TableLacks, and what reading a root does.
     """
@@ -94,7 +94,7 @@ def told(
     def ask(number: int) -> bool:
         if number not in known:
             known[number] = condition.rows(at[number])
-            progress(at[number], known[number])
+            progress(f"version {at[number]}: {'wrong' if known[number] else 'right'}")
         return known[number] > 0
 
     if not ask(last):
@@ -108,22 +108,15 @@ def told(
         raise QuestionRefused.always_wrong(version=oldest, kept=kept, asked=len(known))
     causes, changes = Causes(spec, paths), []
     for before, after, to in reversed(met):
-        between = found[before + 1 : after + 1]
-        changes.append(
-            Change(
-                to,
-                at[before],
-                between[-1].version,
-                between[-1].entry.at,
-                tuple((each.version, causes.of(each)) for each in reversed(between[-CAUSES:])),
-                max(0, len(between) - CAUSES),
-                (known[before], known[after]),
-            )
-        )
+        made = found[before + 1 : after + 1][::-1]
+        said = tuple((each.version, causes.of(each)) for each in made[:CAUSES])
+        then, unread = (known[before], known[after]), max(0, len(made) - CAUSES)
+        entry = made[0].entry
+        changes.append(Change(to, at[before], entry.version, entry.at, said, unread, then))
     brought = condition.brought(at[met[-1].after], at[met[-1].before])
     rows = tuple((_seen(row), asked_by(spec, row)) for row in brought)
-    asked = (len(known), len(found), len(found) - len(at))
-    return Answer(tuple(changes), found[last].versions[-1], known[last], *asked, rows)
+    counts = (len(known), len(found), len(found) - len(at))
+    return Answer((*changes,), found[last].versions[-1], known[last], *counts, rows)
 
 
 def _refuse_unread(
@@ -170,17 +163,14 @@ def lines(answer: Answer) -> Iterator[str]:
 
 
 def _lines(change: Change) -> Iterator[str]:
-    word = "wrong" if change.wrong else "right"
+    since, several = f"{'wrong' if change.wrong else 'right'} since", len(change.causes) > 1
     at = "" if change.at is None else f", of {iso(change.at, ' ', 'seconds')}"
-    [(version, cause), *others] = change.causes
-    if others:
-        first = change.before + 1
-        yield f"{word} since one of the versions {first} to {version}{at}; those before it are gone"
-    else:
-        yield f"{word} since version {version}{at}: {cause.said}"
-    for number, each in change.causes:
-        if others:
-            yield f"  version {number}: {each.said}"
+    if several:
+        versions = f"{change.before + 1} to {change.version}{at}"
+        yield f"{since} one of the versions {versions}; those before it are gone"
+    for version, each in change.causes:
+        which = f"  version {version}" if several else f"{since} version {version}{at}"
+        yield f"{which}: {each.said}"
         if each.look:
             yield f"  {each.look}"
     if change.unread:

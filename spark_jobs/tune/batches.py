@@ -77,17 +77,12 @@ def timed(spec: Pipeline, known: Known, since: datetime | None) -> list[Timed]:
     """Of the batches accounted since then, ascending. Raises QuestionRefused if there is none."""
     rows = accounts.stored(known.paths, known.identity, _COLUMNS)
     clock = _clock(spec, rows)
-    wanted = [
-        row
-        for row in rows
-        if not any(row[name] is None for name in _TOLD)
-        and (since is None or row["audited_at"] >= since)
-    ]
+    timed_ones = (row for row in rows if all(row[name] is not None for name in _TOLD))
+    wanted = [row for row in timed_ones if since is None or row["audited_at"] >= since]
     if not wanted:
         raise QuestionRefused.no_batches(pipeline=spec.name)
-    own = known.own
     first, last = wanted[0]["batch_id"], wanted[-1]["batch_id"]
-    within = f"{own} AND batch_id BETWEEN {first} AND {last}"
+    within = f"{known.own} AND batch_id BETWEEN {first} AND {last}"
     late, slices = defaultdict[int, list[int]](list), defaultdict[int, list[Slice]](list)
     sql = f"SELECT batch_id, event_time FROM late WHERE {within}"
     for row in ops_tables.query(known.paths.root, "late", sql).to_pylist():

@@ -4,12 +4,12 @@ and the event times of the records that must be read again to count exactly.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.source.place import Place
+from spark_jobs.source.positions import parts_of
 from spark_jobs.where.again import MOST_HERE
 from spark_jobs.where.kept import Kept
 
@@ -86,7 +86,7 @@ def read(reader: Reader, slices: Sequence[Slice]) -> tuple[Read, str]:
     """Of each slice the event times of the records that entered on time; and why some slices are
     not among them. Raises what reading Kafka does, and ask.Failed.
     """
-    there = [each for each in slices if not reader.nowhere(_parts([each]))]
+    there = [each for each in slices if not reader.nowhere(_parts(each))]
     sizes = accumulate(each.last_offset - each.first_offset + 1 for each in there)
     few = [(each, size // AT_ONCE) for each, size in zip(there, sizes, strict=True) if size <= MOST]
     found: dict[Slice, Sequence[int]] = {}
@@ -104,7 +104,7 @@ def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
         for each in slices
         for offset in range(each.first_offset, each.last_offset + 1)
     }
-    time, kept = reader.spec.inputs.event_time, Kept.read(reader.known, _parts(slices))
+    time, kept = reader.spec.inputs.event_time, Kept.read(reader.known, parts_of(of))
     found: dict[Slice, list[int]] = {each: [] for each in slices}
     for place, record in reader.seen(reader.known.of(of), {}).items():
         if record.row and place.value in of and not kept.rejected(place, None):
@@ -112,8 +112,5 @@ def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
     return found
 
 
-def _parts(slices: Sequence[Slice]) -> Parts:
-    found = defaultdict[int, list[tuple[int, int]]](list)
-    for each in sorted(slices):
-        found[each.partition].append((each.first_offset, each.last_offset + 1))
-    return {partition: tuple(ranges) for partition, ranges in found.items()}
+def _parts(of: Slice) -> Parts:
+    return {of.partition: ((of.first_offset, of.last_offset + 1),)}

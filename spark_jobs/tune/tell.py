@@ -97,16 +97,14 @@ def told(
     days = batches[-1].day - batches[0].day
     seen = batches[-1].day - min(each.row["first_event_time"] for each in batches)
     now, between = _largest(each.row for each in batches), _between(batches)
-    entered = sum(each.entered for each in batches)
+    entered, prices = sum(each.entered for each in batches), list[Price]()
     windows = any(step.grouping_window for step in spec.steps)
-    prices = []
     for delay, rule in rules.items():
-        shares = {day: total(late(of, rule, times) for of in by_day[day]) for day in by_day}
-        all_ = total(shares.values())
+        shares = {day: total(late(of, rule, times) for of in own) for day, own in by_day.items()}
+        rows, all_ = _estimated(spec, now, delay, seen, entered), total(shares.values())
         after = delay + (between or timedelta()) if windows else None
-        rows_of_state = _estimated(spec, now, delay, seen, entered)
         odd = _odd(all_, shares) if days >= WEEKS else None
-        prices.append(Price(delay, all_, rows_of_state, after, odd))
+        prices.append(Price(delay, all_, rows, after, odd))
     head = [
         f"{spec.name}: {entered:,} records that entered, in {len(batches):,} batches over "
         f"{days / timedelta(days=1):,.1f} days of event time to {batches[-1].day:%F %H:%M}"

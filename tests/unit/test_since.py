@@ -330,7 +330,8 @@ def test_both_sides_of_what_no_drain_wrote_are_asked(drained, tmp_path):
 def test_a_column_that_came_later_is_null_before(tmp_path):
     root = Drains(tmp_path / ROOT)
     root.began((0, 3))
-    more = pa.table({"n": [50, 51], "late": [1.5, -2.0]})
+    far = pa.array([0, 253_402_300_800_000_000], pa.timestamp("us", "UTC"))
+    more = pa.table({"n": [50, 51], "late": [1.5, -2.0], "far": far})
     deltalake.write_deltalake(root.table, more, mode="append", schema_mode="merge")
     for sql in ("late < 0", "sum(late) < 0", "late IS NOT NULL", "count(late) > 1"):
         [change] = asked(root, sql).changes
@@ -339,6 +340,8 @@ def test_a_column_that_came_later_is_null_before(tmp_path):
         asked(root, "late < -9")
     [change] = asked(root, "n = 2 AND late IS NULL").changes
     assert change.version == 3
+    [(seen, _)] = asked(root, "late < 0").rows
+    assert seen["far"] == "+10000-01-01T00:00:00Z", "a time that Python has not"
 
 
 def test_a_log_that_was_cleaned_up_begins_at_its_checkpoint(tmp_path):

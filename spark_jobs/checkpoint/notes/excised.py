@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -131,10 +131,9 @@ def _number(place: Place) -> int:
 
 
 def _text(first: Place, last: Place) -> str:
-    value, ends = "", (first.offset, last.offset)
-    if first.number is not None:
-        value, ends = f"{first.offset}:", (first.element, last.element)
-    return value + "-".join(map(str, dict.fromkeys(ends)))
+    whole = first.number is None
+    ends = (first.offset, last.offset) if whole else (first.element, last.element)
+    return ("" if whole else f"{first.offset}:") + "-".join(map(str, dict.fromkeys(ends)))
 
 
 def _ends(text: str) -> Iterator[int]:
@@ -166,62 +165,50 @@ class Known(NamedTuple):
     number: int = 1
 
 
+@dataclass(frozen=True, eq=False)
 class Refused(Mapping[Place, str]):
-    """Records that are malformed although they can be decoded -> why: some by name, and those of
-    excisions. Goes to executors.
-    """
+    """Records that are malformed although they can be decoded -> why. Goes to executors."""
 
-    def __init__(
-        self,
-        named: Mapping[Place, str],
-        excised: Sequence[Known] = (),
-        spared: Mapping[Place, int] = MappingProxyType({}),
-    ) -> None:
-        """`spared`: a record -> the number of the newest excision that it is spared from."""
-        self._named, self._excised, self._spared = named, excised, {**spared}
+    named: Mapping[Place, str]
+    known: Sequence[Known] = ()
+    spared: Mapping[Place, int] = field(default_factory=dict)
+    """A record -> the number of the newest excision that it is spared from."""
 
-    def at(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Refused:
+    def at(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Self:
         """The same with the excised records of these offsets alone."""
-        near = (each._replace(places=each.places.within(parts)) for each in self._excised)
-        return Refused(self._named, [each for each in near if each.places], self._spared)
+        near = (each._replace(places=each.places.within(parts)) for each in self.known)
+        return replace(self, known=[each for each in near if each.places])
 
-    def sparing(self, places: Mapping[Place, int]) -> Refused:
+    def sparing(self, places: Mapping[Place, int]) -> Self:
         """Without these, each as far as excisions up to this number have it."""
-        named = {place: why for place, why in self._named.items() if place not in places}
-        return Refused(named, self._excised, self._spared | {**places})
+        named = {place: why for place, why in self.named.items() if place not in places}
+        return replace(self, named=named, spared={**self.spared, **places})
 
-    def beside(self, named: Mapping[Place, str]) -> Refused:
+    def beside(self, named: Mapping[Place, str]) -> Self:
         """With these too."""
-        return Refused({**named, **self._named}, self._excised, self._spared)
-
-    @property
-    def whys(self) -> tuple[str, ...]:
-        """The reasons of excisions."""
-        return tuple(each.reason for each in self._excised)
+        return replace(self, named={**named, **self.named})
 
     def excised(self, place: Place) -> str | None:
         """Why, of one that an excision has named."""
-        for why, places, number in self._excised:
-            if place in places and number > self._spared.get(place, 0):
-                return why
-        return None
+        having = (each for each in self.known if place in each.places)
+        return next((why for why, _, n in having if n > self.spared.get(place, 0)), None)
 
     def __getitem__(self, place: Place) -> str:
-        why = self._named.get(place)  # an empty one too
-        if why is None and place.number is not None and place not in self._spared:
-            why = self._named.get(place.value)
+        why = self.named.get(place)  # an empty one too
+        if why is None and place.number is not None and place not in self.spared:
+            why = self.named.get(place.value)
         why = self.excised(place) if why is None else why
         if why is None:
             raise KeyError(place)
         return why
 
     def __iter__(self) -> Iterator[Place]:
-        return iter(dict.fromkeys((*self._named, *self.places())))
+        return iter(dict.fromkeys((*self.named, *self.places())))
 
     def places(self) -> Iterator[Place]:
         """The excised records, each once an excision."""
-        for _, places, number in self._excised:
-            yield from (each for each in places if number > self._spared.get(each, 0))
+        for _, places, number in self.known:
+            yield from (each for each in places if number > self.spared.get(each, 0))
 
     def most(self, *, spread: bool) -> int | None:
         """How many records excisions name, at most. None where values are taken apart (`spread`),
@@ -232,11 +219,11 @@ class Refused(Mapping[Place, str]):
 
     def __bool__(self) -> bool:
         """Whether it may have one. Asked for each part of a batch, so it counts no million."""
-        return bool(self._named) or any(each.places for each in self._excised)
+        return bool(self.named) or any(each.places for each in self.known)
 
     def __len__(self) -> int:
         """At most."""
-        return len(self._named) + sum(len(each.places) for each in self._excised)
+        return len(self.named) + sum(len(each.places) for each in self.known)
 
 
 def read(excised: Iterable[Excised], *, coming: bool) -> list[Known]:

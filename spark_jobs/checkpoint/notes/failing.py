@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 PUT_ASIDE = "put aside by"
 """How the reason of a record begins that a person has named."""
-Reasons = Refused
-"""A record -> why it is malformed."""
 FILE = "failing.json"
 
 
@@ -97,7 +95,7 @@ class FailingRecords(Stored):
         return 3 if self.ledger else 1
 
     @property
-    def reasons(self) -> Reasons:
+    def reasons(self) -> Refused:
         """The records, as decode/decoder.py takes them in a drain and for its account: without
         those that an accounted batch has as what they were.
         """
@@ -105,7 +103,7 @@ class FailingRecords(Stored):
         return Refused(_reasons((*unread, *self.records)), read_excised(self.excised, coming=True))
 
     @property
-    def in_repairs(self) -> Reasons:
+    def in_repairs(self) -> Refused:
         """The same, as a repair takes them."""
         every = _reasons((*self.named, *self.records))
         return Refused(every, read_excised(self.excised, coming=False))

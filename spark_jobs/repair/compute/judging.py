@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from spark_jobs.checkpoint.notes.failing import Reasons
+    from spark_jobs.checkpoint.notes.excised import Refused
     from spark_jobs.dataflow import Dataflow
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.settings.installation import Settings
@@ -117,7 +117,7 @@ class Judging(NamedTuple):
     plan: RepairPlan
     clock_ms: int
     """By which they are premature, in milliseconds since the epoch."""
-    failing: Reasons
+    failing: Refused
     """The records on which drains saw an expression fail, or that a person has put aside, without
     those that a replay brings: their expression has been corrected.
     """

@@ -102,12 +102,13 @@ def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> int
     retention has removed records.
     """
     plan, seen = judging.plan, Observation()
+    whys = [each.reason for each in judging.failing.known]
     as_row = _Rows(judging.spec.inputs, plan, run_id, judging.clock_ms)
     rows = judging.bad().mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
     rows = rows.observe(
         seen,
         F.count(F.lit(1)).alias("records"),
-        F.count_if(F.col("reason").isin(*judging.failing.whys)).alias("excised"),
+        F.count_if(F.col("reason").isin(*whys)).alias("excised"),
     )
     _write(rows, folder / BAD)
     if (found := seen.get["records"]) != counted:
