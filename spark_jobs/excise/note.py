@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
-from pydantic import PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer
 
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.excised import PlacesText
@@ -30,7 +30,12 @@ MOST_SLOTS: Final = 2_000
 """Of more the closest ones are joined."""
 
 
-Slots = tuple[Annotated[Span, PlainSerializer(Span._asdict)], ...]
+def _known(given: Any) -> Any:
+    """Older notes have more of a slot."""
+    return given if isinstance(given, Span) else {end: given[end] for end in Span._fields}
+
+
+Slots = tuple[Annotated[Span, BeforeValidator(_known), PlainSerializer(Span._asdict)], ...]
 """Event times of records, and those between them; each as start and end."""
 
 

@@ -470,7 +470,7 @@ def test_elements_are_taken_out_where_values_are_taken_apart_alike(root):
     places = text_of(Place(0, n, 3) for n in (2, 5, 12))
     made = made.model_copy(update={"each": "items[]", "places": places})
     made.write(note := file_of(root.paths.root, "sales", made.id))
-    assert '"format_version": 2' in note.read_text()
+    assert '"format_version": 3' in note.read_text()
     assert not taken(root), "a whole value is none of them"
     keeps = "it does not take values apart by items[], and keeps them"
     never = root.spec.model_copy(update={"name": "never"})
