@@ -218,6 +218,13 @@ def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes
     assert found.lines[-1].endswith("partition 0: 10 records (20 to 29)")
 
 
+def test_before_the_first_batch_nothing_was_made_by_a_spec_of_before(installation):
+    installation.holds({0: 20, 1: 5})
+    installation.has_drained(judged=-1)
+    found = installation.preflight(pipeline(watermark_delay=timedelta(hours=3)))
+    assert found.made == found.identity
+
+
 def test_a_preflight_writes_nothing_where_nothing_is(installation):
     installation.holds({0: 20})
     assert installation.preflight().identity.topic_id == "topic-1"
