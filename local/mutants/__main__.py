@@ -30,7 +30,7 @@ TABLE = {
     "runs/preflight": "plan table transaction_ends restored",
     "admin/doctor": "doctor repartition cursor_repair topic_archive restored",
     "decode/json/decoder": "json_decoder raised record_forms",
-    "journal/runner": "journal killed_swap restored rewind",
+    "journal/runner": "journal killed_swap rewind",
     "runs/publish/publication": "publication accept days published_stream",
     "source/kafka": "kafka",
 }

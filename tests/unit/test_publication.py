@@ -59,7 +59,7 @@ class Root(roots.Root):
         if since is not None:
             of = {"pipeline": SPEC.name, "generation": generation, "table_version": version}
             judged = report().model_copy(update=of | {"table_version_before": since})
-            run = {"pipeline": SPEC.name, "table_version": version, "ended_at": NOON}
+            run = {"pipeline": SPEC.name, "table_version": version, "ended_at": datetime.now(UTC)}
             run |= {"status": "failed", "problem": "CHECK_FAILED"}
             run |= {"report": judged.model_dump_json()}
             self.put("runs", run)
@@ -327,6 +327,7 @@ def test_a_decision_about_rows_that_a_rewind_kept_is_told_and_none_about_others(
         root.has("old", batch, version)
     root.accepted("old", 5, 2, "ZZ is new")
     root.accepted("old", 6, 5, "one row of batch 5")
+    root.accepted("of another checkpoint", 5, 4, "its version 5")
     fact = {"table_version": 2, "batch": 1, "before_version": 1, "before_batch": 0}
     root.older(**fact, generation="old")
     root.passed(3, 7)
