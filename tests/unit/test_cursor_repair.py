@@ -10,6 +10,7 @@ from spark_jobs.errors import CheckpointBroken
 from spark_jobs.ops import accounts, ops_tables
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
+from tests.unit.checkpoints import plan_batch
 from tests.unit.drains import SPEC, Drains
 
 
@@ -164,3 +165,9 @@ def test_without_its_offsets_a_batch_cannot_have_an_account_and_doctor_goes_back
     assert f"go back to the end of batch {gone - 1}" in mended(root)
     assert root.rows == list(range(gone))
     assert judged(root) == ((4, 4) if gone == 5 else (5, 5))
+
+
+def test_a_torn_entry_before_a_batch_that_was_begun_is_gone_back_behind(root):
+    plan_batch(root.folder, 10, {0: 11}, topic="sales")
+    (root.folder / "offsets" / "9").write_text("")
+    assert "go back to the end of batch 8" in mended(root)

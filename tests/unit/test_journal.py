@@ -91,12 +91,6 @@ def test_one_killed_before_its_first_step_is_taken_back_by_whoever_comes_next(ro
         assert (written(root), under_way(root.paths)) == (set(), None)
 
 
-class Next(Alone):
-    """A lease behind another holder's, as an object store has them."""
-
-    fence = 1
-
-
 @pytest.mark.parametrize("lands", [False, True])
 def test_whoever_comes_next_believes_that_a_step_has_no_effect_once_the_table_takes_none(
     root, monkeypatch, lands
@@ -106,7 +100,9 @@ def test_whoever_comes_next_believes_that_a_step_has_no_effect_once_the_table_ta
     change = MADE._replace(take_back=None, stands=lambda *_: next(answers))
     monkeypatch.setattr(f"{__name__}.MADE", change)
     killed_before_its_first_step(root, monkeypatch)
-    complete(root.paths, Next())  # type: ignore[arg-type]
+    behind = Alone()
+    behind.fence = 1  # as an object store has it
+    complete(root.paths, behind)  # type: ignore[arg-type]
     assert written(root) == ({"first", "second"} if lands else set())
     assert root.version == version + 1
 

@@ -86,7 +86,7 @@ FATES: dict[str, tuple[bytes | None, str]] = {
     "a tombstone": (None, "tombstone"),
     "a list": (b"[" + GOOD + b"]", "got `array`"),
     "truncated": (GOOD[:-1], "truncated"),
-    "two objects": (GOOD + b"\n" + GOOD, "trailing characters"),
+    "two objects": (GOOD + b"\n" + GOOD, "set Topic.each"),
     "an integer of seventy bits": (with_(flight=2**70), "`$.flight`"),
     "a fraction into an integer": (with_(flight=3.7), "`$.flight`"),
     "epoch seconds": (with_(event_time=1357035420), "`$.event_time`"),

@@ -1,6 +1,4 @@
-"""What a topic has at offsets at which a drain found no record, and what is read of it at once. What
-a broker would say is given here; tests/spark asks one.
-"""
+"""Offsets at which a drain found no record, and what is read at once. tests/spark asks a broker."""
 
 from inspect import signature
 
