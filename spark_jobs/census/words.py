@@ -39,8 +39,6 @@ LEVELS: Final = 8
 """How often a text may be escaped. A value of hundred thousand levels would take hours."""
 _NUMBER: Final = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?")
 _NOTHING: Final = re.compile(rb"(?!)")
-
-
 _INFLATED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
     b"\x1f\x8b": gzip.decompress,
     b"BZh": bz2.decompress,
@@ -230,10 +228,9 @@ class Words(NamedTuple):
                 return self.in_tree({str(tree[0]): tree[1]}, anywhere=anywhere)
             return any(self.in_tree(each, name, anywhere=anywhere) for each in tree)
         if isinstance(tree, bytes):  # a topic's values may be compressed one by one
-            whole = None
             with suppress(Exception):
-                whole = inflated(tree)
-            return self.in_bytes(tree if whole is None else whole)
+                tree = inflated(tree) or tree
+            return self.in_bytes(tree)
         of_one = self._in_string if isinstance(tree, str) else self._in_value
         return of_one(tree, name, anywhere=anywhere)
 
@@ -254,9 +251,8 @@ class Words(NamedTuple):
 
     def _is_number(self, text: str) -> bool:
         """A partition's decimal has all its digits: 12.50."""
-        return _NUMBER.fullmatch(text) is not None and not self.exact.isdisjoint(
-            texts(Decimal(text))
-        )
+        fits = _NUMBER.fullmatch(text) is not None
+        return fits and not self.exact.isdisjoint(texts(Decimal(text)))
 
     def _is_start(self, text: str) -> bool:
         """Of the largest value Delta changes or adds a last character."""

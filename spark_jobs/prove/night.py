@@ -180,9 +180,7 @@ def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> 
     source = source_of(spec, settings)
     held = Held.by(source, source.state().earliest, now)
     found = covered(spec, paths, held)
-    intervals = [
-        each for each in found.intervals if each.state == "canonical" and each.end <= until
-    ]
+    intervals = [one for one in found.intervals if one.state == "canonical" and one.end <= until]
     horizon = Checkpoint(paths.checkpoint).batch(found.batch).end
     gone = Reach.of(way, paths, known, held.earliest, horizon).lacking(
         [each.span for each in intervals]
