@@ -104,7 +104,8 @@ def test_a_root_that_spark_and_delta_rs_would_not_read_alike_is_refused_before_a
     tmp_path, monkeypatch, name
 ):
     monkeypatch.setattr(os, "environ", {**os.environ, "SLUICE_ROOT": f"{tmp_path}/{name}/root"})
-    with fails(SettingInvalid, "root_read_twofold", root=f"{tmp_path}/{name}/root"):
+    told = f"{tmp_path}/{name}/root".encode(errors="backslashreplace").decode()
+    with fails(SettingInvalid, "root_read_twofold", root=told):
         given_root()
     assert [*tmp_path.iterdir()] == []
 
