@@ -192,6 +192,7 @@ def where(
     """
     from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
     from spark_jobs.where.ask import MOST, ask, places as places_of  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.decode.decoder import without_pandas  # noqa: PLC0415 - as above
     from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
     from spark_jobs.where.tell import Telling  # noqa: PLC0415 - as above
 
@@ -199,6 +200,7 @@ def where(
         raise typer.BadParameter("give either places or --key", param_hint="PARTITION:OFFSET")
     if output is Format.table:  # a worker that begins says so, which is no record's fate
         log.setup(log_format())
+    without_pandas()  # a fifth of a second
     with with_spark():
         settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)

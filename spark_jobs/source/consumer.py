@@ -31,6 +31,9 @@ def _consumer(settings: Settings, *, uncommitted: bool) -> Consumer:
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
             "isolation.level": "read_uncommitted" if uncommitted else "read_committed",
+            # What is asked for is there. By default a broker without more answers after 500 ms, and
+            # the end of a partition, and the next range that is read, wait for that.
+            "fetch.wait.max.ms": 10,
         }
     )
 
