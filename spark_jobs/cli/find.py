@@ -190,7 +190,7 @@ def where(
 
     Without Spark, but where a Transform decides, or copies are looked for among many records.
     """
-    from spark_jobs.decode.decoder import without_pandas  # noqa: PLC0415 - as above
+    from spark_jobs.decode.pandas_later import without_pandas  # noqa: PLC0415 - as above
     from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
     from spark_jobs.where.ask import MOST, ask, places as places_of  # noqa: PLC0415 - Delta, which the help does not need
     from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above

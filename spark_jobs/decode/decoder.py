@@ -12,12 +12,8 @@ decodes: it is the witness of what drains have decoded.
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -27,6 +23,7 @@ from spark_jobs.decode.formats import Decoded, Records, taken
 from spark_jobs.decode.json.unnamed import UnnamedKeys
 from spark_jobs.decode.jvm import decoded, is_there
 from spark_jobs.decode.jvm_choice import NO_JAR, why_python
+from spark_jobs.decode.pandas_later import without_pandas
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.decode.slice_notes import SliceNotes
@@ -74,55 +71,6 @@ def _with(struct: pa.StructArray, name: str, part: pa.Array) -> pa.StructArray:
     parts: dict[str, Any] = {each.name: struct.field(each.name) for each in struct.type}
     parts[name] = part
     return pa.StructArray.from_arrays([*parts.values()], [*parts])
-
-
-PANDAS: Final = "pandas"
-
-
-def without_pandas() -> None:
-    """Let PyArrow do without, unless this process has pandas already. Costs nothing again."""
-    if PANDAS in sys.modules or any(isinstance(each, _Later) for each in sys.meta_path):
-        return
-    import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
-
-    absent = _Absent()
-    sys.meta_path.insert(0, absent)
-    try:
-        pa.array([])
-    finally:
-        sys.meta_path.remove(absent)
-        sys.meta_path.insert(0, _Later())
-
-
-class _Absent(MetaPathFinder):
-    def find_spec(self, name: str, *_: object) -> None:
-        if name == PANDAS:
-            raise ModuleNotFoundError(name=name)
-
-
-class _Later(MetaPathFinder):
-    """Finds pandas as Python does, once."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != PANDAS:
-            return None
-        sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and isinstance(spec.loader, SourceFileLoader):
-            spec.loader = _Telling(spec.loader.name, spec.loader.path)
-        return spec
-
-
-class _Telling(SourceFileLoader):
-    """Tells PyArrow of what it has loaded."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        super().exec_module(module)
-        from pyarrow.lib import _pandas_api  # noqa: PLC0415 - as above
-
-        assert _pandas_api.pd is module  # to ask it for pandas lets it look again
 
 
 LOG = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from tests.harness.turns import alike
 
 pytestmark = alike("what a process loads")
 
-BEFORE = "from spark_jobs.decode.decoder import without_pandas; without_pandas(); "
+BEFORE = "from spark_jobs.decode.pandas_later import without_pandas; without_pandas(); "
 
 
 def said(script):
