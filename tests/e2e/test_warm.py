@@ -200,6 +200,13 @@ def status(process: subprocess.Popen[str]) -> int:
     return process.returncode
 
 
+def swept(home: Path) -> bool:
+    """Whether nothing is left there behind a start: a killed JVM's threads may have its lock yet."""
+    with scratch(os.environ):
+        pass
+    return not [*home.iterdir()]
+
+
 def place(row: dict[str, Any]) -> oracle.Place:
     return row["partition"], row["offset"]
 
@@ -213,8 +220,9 @@ def wait(moment: Callable[[], bool], what: str) -> None:
 
 
 @pytest.fixture
-def temporary() -> Iterator[Path]:
+def temporary(tmp_path_factory) -> Iterator[Path]:
     """A temporary folder of this process and of those that it starts."""
+    tmp_path_factory.getbasetemp()  # made now, else in this folder, which goes
     with tempfile.TemporaryDirectory(dir="/tmp") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", folder)
         patch.setenv("TMPDIR", folder)
@@ -256,9 +264,7 @@ def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(
     left = tree(born.process)
     kill_tree(born.process)
     wait(lambda: not any(lives(each.pid) for each in left), "the worker's end")
-    with scratch(os.environ):
-        pass
-    assert not [*home.iterdir()], "the next start removes what a killed one leaves"
+    wait(lambda: swept(home), "an empty home: the next start removes what a killed one leaves")
     other = Scene(scene.kafka, installation.folder, SECOND, topic=scene.topic)
     scene.assert_exact()
     other.assert_exact()
