@@ -57,8 +57,9 @@ EAGER = """
 import sys
 if idle := sys.modules.get("spark_jobs.launch.warm.inside.idle"):  # in a worker alone
     idle.FREE = idle.RESTED_SECONDS = 0.0
+    idle.ENOUGH = 9
 """
-"""Of a pipeline: its worker does idle drains at once, whatever else the machine does."""
+"""Of a pipeline: its worker does many idle drains, at once, whatever else the machine does."""
 UNFIT = f"""{EAGER}
     import os
     from pathlib import Path

@@ -15,6 +15,7 @@ import pytest
 from spark_jobs.errors import CheckFailed
 from spark_jobs.launch.warm.fingerprint import changed
 from spark_jobs.launch.warm.fits import lines, shown
+from spark_jobs.launch.warm.inside.idle import ENOUGH
 from spark_jobs.launch.warm.inside.reception import LOOK_SECONDS, Turn
 from spark_jobs.launch.warm.inside.worker import COLLECT_EVERY
 from spark_jobs.launch.warm.link import (
@@ -328,7 +329,7 @@ def test_it_waits_as_long_as_the_most_patient_of_its_runs_has_asked_for(start):
     assert worker.run("say").end() == Ended(0)
 
 
-def test_an_idle_worker_does_drains_of_its_own_where_processors_are_free_up_to_five_with_its_runs(
+def test_an_idle_worker_does_drains_of_its_own_where_processors_are_free_until_its_jvm_is_warm(
     start,
 ):
     worker = start()
@@ -339,10 +340,10 @@ def test_an_idle_worker_does_drains_of_its_own_where_processors_are_free_up_to_f
     worker.mark("free")
     wait(lambda: not shown(worker.socket).warms)
     found = shown(worker.socket)
-    assert (found.drains, found.idle_drains, found.run) == (1, 4, "")
-    assert worker.log.count("the idle drain ended") == 4
+    assert (found.drains, found.idle_drains, found.run) == (1, ENOUGH - 1, "")
+    assert worker.log.count("the idle drain ended") == ENOUGH - 1
     assert worker.marked("idle-removed")
-    assert "idle drains of its own: 4" in "".join(lines(found, worker.socket))
+    assert f"idle drains of its own: {ENOUGH - 1}" in "".join(lines(found, worker.socket))
     assert worker.run("say").end() == Ended(0)
     assert shown(worker.socket).drains == 2
 

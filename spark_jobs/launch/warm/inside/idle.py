@@ -18,8 +18,8 @@ from spark_jobs.launch.warm.inside.output import OwnLog
 from spark_jobs.launch.warm.inside.reception import Turn
 from spark_jobs.launch.warm.inside.spark import Spark
 
-ENOUGH: Final = 5
-"""Drains of a worker, clients' among them, behind which the next one is hardly quicker
+ENOUGH: Final = 3
+"""Drains of a worker, clients' among them: behind five the next one is no quicker than behind three
 (bench/NOTES.md).
 """
 RESTED_SECONDS: Final = 3.0
