@@ -53,7 +53,7 @@ from spark_jobs.launch.warm.inside.worker import Worker
 from spark_jobs.launch.warm.inside.life import Limits
 
 idle.CLEAN_SECONDS = worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
-worker.IDLE_SECONDS = 4.0
+idle.MOST_SECONDS = 4.0
 idle.RESTED_SECONDS = reception.LOOK_SECONDS = 0.05
 reception.PATIENCE_SECONDS = 1.0
 

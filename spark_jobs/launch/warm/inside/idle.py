@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Final, Protocol
+from threading import Timer
+from typing import Final, NoReturn, Protocol, Self
 
 import psutil
 
 from spark_jobs.launch.processes import processor_seconds
 from spark_jobs.launch.session import within
+from spark_jobs.launch.warm.inside.jvm import Spark
 from spark_jobs.launch.warm.inside.output import OwnLog
+from spark_jobs.launch.warm.inside.own_drain import OwnDrains
 from spark_jobs.launch.warm.inside.reception import Turn
-from spark_jobs.launch.warm.inside.spark import Spark
+from spark_jobs.settings.installation import Settings
 
 ENOUGH: Final = 3
 """Drains of a worker, clients' among them: behind five the next one is no quicker than behind three
@@ -26,6 +29,8 @@ RESTED_SECONDS: Final = 3.0
 """How long nobody has wanted the worker."""
 FREE: Final = 0.5
 """The share of the processors that is free."""
+MOST_SECONDS: Final = 120.0
+"""How long one may take: who wants the worker meanwhile waits, or starts cold."""
 CLEAN_SECONDS: Final = 30.0
 """How long the worker may clean up behind a drain: the client waits for that."""
 
@@ -35,7 +40,7 @@ def free() -> float:
     busy = psutil.cpu_percent(percpu=True)
     ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(busy))
     found = [each for number, each in enumerate(busy) if number in ours] or busy
-    return 1 - sum(found) / len(found) / 100
+    return 1 - float(sum(found)) / len(found) / 100
 
 
 class Drains(Protocol):
@@ -62,6 +67,11 @@ class Idle:
         self.seconds = 0.0
         """Of processors, that all of them took."""
 
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Those of a worker with these settings."""
+        return cls(OwnDrains(settings))
+
     def warms(self, drains: int) -> bool:
         """Whether more come, once there is time. `drains`: those of clients."""
         return not self._failed and drains + self.done < ENOUGH
@@ -72,12 +82,17 @@ class Idle:
         """
         return self.warms(drains) and self._free() >= FREE and rested >= RESTED_SECONDS
 
-    def do(self, spark: Spark, turn: Turn, log: OwnLog, drains: int) -> str:
-        """Do one, and leave nothing of it in the JVM. Its failure is noted, and the last one.
-        Returns why the worker cannot go on; empty if it can.
+    def do(
+        self, spark: Spark, turn: Turn, log: OwnLog, drains: int, leave: Callable[[str], NoReturn]
+    ) -> None:
+        """Do one, and leave nothing of it in the JVM. One that fails is noted, and the last one.
+        `leave` ends a worker that cannot go on.
         """
         log.note(f"idle drain {self.done + 1}, while nobody wants a run")
         before, said = processor_seconds(), "ended"
+        limit = Timer(MOST_SECONDS, leave, ("its idle drain does not end",))
+        limit.daemon = True
+        limit.start()
         try:
             spark.new_session()
             ended = self._drains.next(turn)
@@ -86,11 +101,12 @@ class Idle:
         except Exception as error:  # noqa: BLE001 - whatever it is, clients' drains go on
             self._failed = True
             said = f"failed, and no other one comes: {type(error).__name__}: {error}"
-        problem = within(CLEAN_SECONDS, spark.clean)
+        limit.cancel()
+        if problem := within(CLEAN_SECONDS, spark.clean):
+            leave(f"it cannot clean up behind an idle drain: {problem}")
         seconds = processor_seconds() - before
         self.seconds += seconds
         log.note(f"the idle drain {said}; {seconds:.1f} processor seconds")
         if not self.warms(drains):
             self._drains.remove()
         self._free()  # the next look sees what others use
-        return problem

@@ -16,19 +16,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Timer
 from typing import NoReturn
 
 from spark_jobs.launch import processes
 from spark_jobs.launch.scratch import remove_own
 from spark_jobs.launch.session import within
 from spark_jobs.launch.warm.inside.idle import CLEAN_SECONDS, Idle
-from spark_jobs.launch.warm.inside.jvm import Jvm
+from spark_jobs.launch.warm.inside.jvm import Jvm, Spark
 from spark_jobs.launch.warm.inside.life import ENDED, Limits
 from spark_jobs.launch.warm.inside.output import OwnLog, followed, write_all
-from spark_jobs.launch.warm.inside.own_drain import OwnDrains
 from spark_jobs.launch.warm.inside.reception import Job, Reception, Turn
-from spark_jobs.launch.warm.inside.spark import Spark
 from spark_jobs.launch.warm.inside.surroundings import as_a_process
 from spark_jobs.launch.warm.link import Shown
 from spark_jobs.launch.warm.place import Address, log_path
@@ -43,8 +40,6 @@ the same second.
 """
 STOP_SECONDS = 30.0
 """How long Spark may take to stop."""
-IDLE_SECONDS = 120.0
-"""How long an idle drain may take: who wants the worker meanwhile waits, or starts cold."""
 
 
 class Worker:
@@ -98,14 +93,7 @@ class Worker:
         """Nobody has wanted the worker for so many seconds."""
         if not self._idle.is_due(self._drains, rested):
             return
-        why = "its idle drain does not end"
-        limit = Timer(IDLE_SECONDS, self._leave_at_once, (why, _nobody))
-        limit.daemon = True
-        limit.start()
-        problem = self._idle.do(self._jvm, self._turn, self._log, self._drains)
-        limit.cancel()
-        if problem:
-            self._leave_at_once(f"it cannot clean up behind an idle drain: {problem}", _nobody)
+        self._idle.do(self._jvm, self._turn, self._log, self._drains, self._leave_at_once)
         if why := self._limits.end_because(0, self._drains, self._memory_mb()):
             self._turn.end(why)
 
@@ -133,7 +121,7 @@ class Worker:
         self._turn.rest(self._problem(job, status))
         job.answer(status)
         if self._drains % COLLECT_EVERY == 0 and (left := within(CLEAN_SECONDS, self._jvm.collect)):
-            self._leave_at_once(f"it cannot collect its garbage: {left}", _nobody)
+            self._leave_at_once(f"it cannot collect its garbage: {left}")
 
     def _ran(self, job: Job) -> tuple[int, str]:
         """The exit status of a process that does this, and what that process left in this one."""
@@ -169,8 +157,8 @@ class Worker:
             self._jvm.kill()
         _exit()
 
-    def _leave_at_once(self, why: str, tell: Callable[[], None]) -> NoReturn:
-        """Before that `tell` the client: what the JVM has at work does not outlive the answer."""
+    def _leave_at_once(self, why: str, tell: Callable[[], None] = lambda: None) -> NoReturn:
+        """Before that `tell` the client, if one waits: what the JVM has at work does not outlive the answer."""
         self._turn.retire(why, at_once=True)
         self._log.note(f"it ends at once: {self._turn.ending}")
         if left := within(STOP_SECONDS, self._jvm.kill):
@@ -194,10 +182,6 @@ class Worker:
         )
 
 
-def _nobody() -> None:
-    """No client waits for an answer."""
-
-
 def _exit() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
@@ -219,5 +203,4 @@ def serve(socket: str, run: Callable[[list[str]], int]) -> int:
     """Be a worker at this socket until it ends. `run` does one drain, by its words."""
     born = json.loads(os.environ.pop(BORN))
     settings = Settings.from_environment()
-    idle = Idle(OwnDrains(settings))
-    Worker(Path(socket), born, Limits.of(settings), run, idle).work()
+    Worker(Path(socket), born, Limits.of(settings), run, Idle.of(settings)).work()
