@@ -158,7 +158,9 @@ class Worker:
         _exit()
 
     def _leave_at_once(self, why: str, tell: Callable[[], None] = lambda: None) -> NoReturn:
-        """Before that `tell` the client, if one waits: what the JVM has at work does not outlive the answer."""
+        """Before that `tell` the client, if there is one: what the JVM has at work does not outlive
+        the answer.
+        """
         self._turn.retire(why, at_once=True)
         self._log.note(f"it ends at once: {self._turn.ending}")
         if left := within(STOP_SECONDS, self._jvm.kill):
