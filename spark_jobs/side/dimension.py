@@ -17,7 +17,7 @@ from spark_jobs.side.column_types import refuse_unfit, times
 from spark_jobs.side.differing import at_time, by_key, differing
 from spark_jobs.side.of_file import OfFile
 from spark_jobs.side.of_table import OfTable
-from spark_jobs.side.place import Root, place_of
+from spark_jobs.side.place import Rooted, place_of
 from spark_jobs.side.unique import several
 from spark_jobs.side.versions import Versions
 from spark_jobs.spec import Dimension
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-
-    from spark_jobs.settings.installation import Settings
 
 FROM: Final = own("valid_from")
 """The first event time at which a row is valid; null: since ever."""
@@ -61,7 +59,7 @@ class DimensionSide:
     them.
     """
 
-    def __init__(self, declared: Dimension, settings: Settings | Root) -> None:
+    def __init__(self, declared: Dimension, settings: Rooted) -> None:
         self._declared = declared
         self._place = place_of(declared, settings.root)
         self._versions: Versions = (

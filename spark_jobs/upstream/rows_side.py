@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.side.place import place_of
+from spark_jobs.side.place import Rooted, place_of
 from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.storage.root.store import opened
 from spark_jobs.upstream.file_rows import as_json, rows_of
@@ -22,7 +22,6 @@ from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span, joine
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.settings.installation import Settings
     from spark_jobs.spec.table.upstream import Rows
     from spark_jobs.table.data_files import DataFile
 
@@ -40,7 +39,7 @@ Times = tuple[datetime | None, datetime | None]
 class RowsSide:
     """See Side. No step looks into it."""
 
-    def __init__(self, declared: Rows, settings: Settings) -> None:
+    def __init__(self, declared: Rows, settings: Rooted) -> None:
         self._declared = declared
         self._folder = opened(place_of(declared, settings.root))
 

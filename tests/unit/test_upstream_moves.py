@@ -38,7 +38,7 @@ from spark_jobs.upstream.data_source import Stream
 from spark_jobs.upstream.file_rows import NO_JSON, as_json, rows_of
 from spark_jobs.upstream.log_place import identity_of, log_of
 from spark_jobs.upstream.moves import live_files, moves
-from spark_jobs.upstream.output import output_types
+from spark_jobs.registry.output import output_types
 from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
