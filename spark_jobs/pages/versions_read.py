@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.live_spec import live_spec
+from spark_jobs.checkpoint.notes.noted_versions import noted_for
 from spark_jobs.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.ops.json_of_tables import BatchLine, BesideLine
 from spark_jobs.registry import find as registry
-from spark_jobs.side.pins import noted_for
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:

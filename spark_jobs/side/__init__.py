@@ -2,5 +2,5 @@
 
 May import: checkpoint, errors, registry, settings, spec, storage, table, values. Imported by:
 admin, audit, cli, dataflow, pages, proof, repair, runs, sluice_airflow, steps, upstream, where.
-Never here: which version a batch has; side/pins.py notes it.
+Never here: which version a batch has; checkpoint/notes/noted_versions.py notes it.
 """

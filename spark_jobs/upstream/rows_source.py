@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.noted_versions import noted_for, noted_now
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
-from spark_jobs.side.pins import noted_for, noted_now
 from spark_jobs.side.place import Rooted, maker_of, place_of
 from spark_jobs.source.port import Lasting, Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions

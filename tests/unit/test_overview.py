@@ -10,9 +10,9 @@ from upath import UPath
 
 from spark_jobs.checkpoint import lease as lease_of_files, sign as sign_of_life
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.checkpoint.object_lease import ObjectLease
-from spark_jobs.journal.change import Begun
 from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops import ops_tables, repairs

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.journal.change import Begun
 from spark_jobs.messages.report import Problem
 from spark_jobs.ops.json_of_tables import RunLine
 from spark_jobs.pages.overview.json_of_overview import Mark, PipelineLine

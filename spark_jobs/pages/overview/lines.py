@@ -18,11 +18,11 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.sign import sign
 from spark_jobs.errors import OpsUnreadable, RootRefused, RootUnreachable, unexpected
-from spark_jobs.journal.change import under_way
 from spark_jobs.messages.report import Problem
 from spark_jobs.ops.or_why import or_why
 from spark_jobs.pages.overview import tables
