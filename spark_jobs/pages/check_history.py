@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.errors import SluiceError
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.json_of_tables import CheckLine, RunLine
-from spark_jobs.registry import find as registry
 from spark_jobs.spec.analysis.state_checks import state_checks_of
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.ops.schema import Row
+    from spark_jobs.spec import Pipeline
 
 LAST = 20
 """Earlier runs."""
@@ -26,8 +25,12 @@ same in another run, whatever its severity was.
 NO_BOUNDS: Final = (None, None)
 
 
-def check_lines(root: UPath, line: RunLine, results: Iterable[CheckResult]) -> Iterator[CheckLine]:
-    """Each check with what it observed in runs before this one."""
+def check_lines(
+    root: UPath, line: RunLine, results: Iterable[CheckResult], spec: Pipeline | None
+) -> Iterator[CheckLine]:
+    """Each check with what it observed in runs before this one. A `spec` that does not load has no
+    bounds to show.
+    """
     rows = ops_tables.query(
         root,
         "checks",
@@ -38,7 +41,7 @@ def check_lines(root: UPath, line: RunLine, results: Iterable[CheckResult]) -> I
         f"AND checked_at < TIMESTAMP '{line.started_at.isoformat()}') WHERE place <= {LAST} "
         "ORDER BY checked_at DESC",
     ).to_pylist()
-    bounds = _bounds(line.pipeline)
+    bounds = _bounds(spec) if spec else {}
     results = [*results]
     names = [(each.suite, each.type, each.column) for each in results]
     for result in results:
@@ -62,18 +65,13 @@ def _name(row: Row) -> Name:
     return row["suite"], row["type"], row["column"], row["severity"]
 
 
-def _bounds(pipeline: str) -> dict[Name, tuple[float | None, float | None]]:
-    """A spec that does not load has none to show."""
-    try:
-        checks = state_checks_of(registry.load(pipeline))
-    except SluiceError:
-        return {}
+def _bounds(spec: Pipeline) -> dict[Name, tuple[float | None, float | None]]:
     return {
         ("state", check.type, column, check.severity): (
             _number(check.kwargs.get("min_value")),
             _number(check.kwargs.get("max_value")),
         )
-        for check in checks
+        for check in state_checks_of(spec)
         for column in check.columns[:1]
     }
 

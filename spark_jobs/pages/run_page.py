@@ -13,21 +13,27 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.accounts import failing_rules
 from spark_jobs.ops.history import LINE, batches_of, run_line, sum_of
 from spark_jobs.ops.json_of_tables import RunPage, TopicLine
+from spark_jobs.ops.next_steps import next_steps
 from spark_jobs.ops.or_why import was_told
 from spark_jobs.ops.terms import NEWEST, moment
 from spark_jobs.ops.views import OF_A_TOPIC
 from spark_jobs.pages.check_history import check_lines
-from spark_jobs.pages.next_steps import next_steps
+from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.values.spans import MICROSECOND
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.ops.schema import Row
+    from spark_jobs.spec import Pipeline
 
 
-def run_page(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
-    """All that is stored of a run, by its last row; None without one."""
+def run_page(
+    root: UPath, pipeline: str, run_id: str, spec: Pipeline | None = None
+) -> RunPage | None:
+    """All that is stored of a run, by its last row; None without one. What is stored is shown also
+    where the `spec` does not load.
+    """
     of_it = ops_tables.equals({"pipeline": pipeline, "run_id": run_id})
     found = ops_tables.query(
         root,
@@ -42,6 +48,7 @@ def run_page(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
     of_run = tuple(batches_of(root, pipeline, run_id))
     cut_off = bool(of_run) and not (report and report.batches)
     account = report.account if report and not cut_off else sum_of(of_run)
+    steps = next_steps(line, results, ranged=spec is None or unranged(spec) is None)
     return RunPage(
         line=line,
         lacking=lacking,
@@ -60,9 +67,9 @@ def run_page(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
         batches=of_run,
         topics=_topics([each.topics for each in of_run]),
         rules=failing_rules(each.rules for each in of_run),
-        checks=tuple(check_lines(root, line, results)),
-        next_command=next_steps(line, results)[0].command,
-        next_steps=next_steps(line, results),
+        checks=tuple(check_lines(root, line, results, spec)),
+        next_command=steps[0].command,
+        next_steps=steps,
     )
 
 

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.noted_versions import noted_for
 from spark_jobs.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.ops.json_of_tables import BatchLine, BesideLine
-from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
@@ -20,10 +18,12 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
 
-def versions_of(pipeline: str, root: str, batches: Sequence[BatchLine]) -> tuple[BesideLine, ...]:
-    """As `versions_read`, by the pipeline's spec; nothing if that is gone or wrong."""
+def versions_of(
+    spec: Pipeline | None, root: str, batches: Sequence[BatchLine]
+) -> tuple[BesideLine, ...]:
+    """As `versions_read`; nothing without a spec, or of a checkpoint that cannot be read."""
     try:
-        return versions_read(live_spec(registry.load(pipeline), root), root, batches)
+        return versions_read(spec, root, batches) if spec else ()
     except (RootRefused, RootUnreachable):
         raise
     except SluiceError:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.messages.withheld import of_problem
-from spark_jobs.pages.overview.json_of_overview import Mark
+from spark_jobs.overview.json_of_overview import Mark
 from spark_jobs.spec import cron
 
 if TYPE_CHECKING:
