@@ -97,7 +97,7 @@ def dynamic(state: State) -> dict[str, str]:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
         # By default Delta reads its log with 50 tasks. The logs of these tables are small.
         "spark.databricks.delta.snapshotPartitions": "1",
-        # By default Spark writes Parquet's deprecated INT96 (audit/rejected_store.py).
+        # By default Spark writes Parquet's deprecated INT96 (rejected/rejected_store.py).
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # A table that takes any column that is written would hide a change of the spec.
         "spark.databricks.delta.schema.autoMerge.enabled": "false",

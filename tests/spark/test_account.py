@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.audit import audit
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.decode import slices as noting
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops import ops_tables
+from spark_jobs.runs.account import audit
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.watch.follower import Follower
 from spark_jobs.sink import writer

@@ -27,11 +27,11 @@ NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 
 BESIDE_NONE: dict[str, set[str]] = {
     # Columns of the table of an archive, or of an ops table.
-    "audit/second_read.py": {"outcome", "malformed", "event_time"} | {"kafka_timestamp", "kafka_millis", "headers"},
-    "audit/values_kept.py": {"headers"},
+    "runs/account/second_read.py": {"outcome", "malformed", "event_time"} | {"kafka_timestamp", "kafka_millis", "headers"},
+    "rejected/values_kept.py": {"headers"},
     "audit/batch_offsets.py": {"every"},
     # Counts, observed or collected.
-    "audit/rejected_store.py": {"unkept"},
+    "rejected/rejected_store.py": {"unkept"},
     "steps/capture.py": {"late", "kept"},
     "steps/apart/join.py": {"rows"},
     "steps/classify.py": {"elements", "empty", "refused", "with_elements"} | {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"}

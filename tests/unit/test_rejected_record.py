@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.audit.rejected_record import RejectedRecord, captured, moment
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.rejected.rejected_record import RejectedRecord, captured, moment
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.inputs import Topics

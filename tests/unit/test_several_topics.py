@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.audit.audited_batch import by_topic
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
@@ -18,6 +17,7 @@ from spark_jobs.errors import CheckpointBroken, SpecInvalid
 from spark_jobs.messages.part import HeldBack
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.registry.fingerprint.topic import classification, with_classification
+from spark_jobs.runs.account.audited_batch import by_topic
 from spark_jobs.runs.lag import silent_topics
 from spark_jobs.runs.run_outcome import waits
 from spark_jobs.settings.installation import Settings
