@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from spark_jobs.ops.json_of_tables import RunLine
-from spark_jobs.pages.check_history import check_lines
+from spark_jobs.pages.run_page import check_lines
 from spark_jobs.spec import fresh
 from tests.harness.roots import NOON, Root, check
 from tests.unit.specs import pipeline

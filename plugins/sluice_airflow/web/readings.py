@@ -32,8 +32,7 @@ from spark_jobs.overview import lines as overviews
 from spark_jobs.overview.json_of_overview import Overview
 from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
-from spark_jobs.pages.run_page import run_page
-from spark_jobs.pages.versions_read import versions_of
+from spark_jobs.pages.run_page import run_page, versions_of
 from spark_jobs.prove.covered import covered as proved_coverage
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage

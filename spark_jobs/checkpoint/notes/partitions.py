@@ -34,4 +34,4 @@ class Partitions(NamedTuple):
 def partitions_of(pipeline: str, root: str) -> Partitions:
     """By its spec, and the topics that its checkpoint has."""
     spec = known_spec(pipeline, root)
-    return Partitions(spec and spec.inputs)
+    return Partitions(spec.inputs if spec else None)
