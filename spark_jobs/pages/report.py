@@ -21,7 +21,7 @@ from spark_jobs.ops import history, history as ops_phases
 from spark_jobs.ops.json_of_tables import Batches, CheckLine, RunPage, Runs
 from spark_jobs.pages import growth as growth_words
 from spark_jobs.pages.chart import Chart
-from spark_jobs.pages.charts_of_runs import accounts, by_phase, lags, late_shares
+from spark_jobs.pages.charts import accounts, by_phase, lags, late_shares
 from spark_jobs.pages.growth import growth
 from spark_jobs.pages.run_page import run_page
 from spark_jobs.pages.strip import segments

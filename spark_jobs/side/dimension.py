@@ -16,9 +16,8 @@ from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import refuse_unfit, times
 from spark_jobs.side.differing import at_time, by_key, differing
 from spark_jobs.side.of_file import OfFile
-from spark_jobs.side.of_table import OfTable
 from spark_jobs.side.place import Rooted, place_of
-from spark_jobs.side.versions import Versions
+from spark_jobs.side.versions import OfTable, Versions
 from spark_jobs.spec import Dimension
 from spark_jobs.spec.analysis.columns import types_of
 from spark_jobs.storage.pin import Changed, Pin

@@ -15,8 +15,7 @@ from spark_jobs.side.place import Rooted, place_of
 from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.storage.root.store import opened
 from spark_jobs.upstream.file_rows import as_json, rows_of
-from spark_jobs.upstream.log_place import log_of, own_id
-from spark_jobs.upstream.moves import live_files, moves
+from spark_jobs.upstream.table_log import live_files, log_of, moves, own_id
 from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span, joined, microseconds
 
 if TYPE_CHECKING:

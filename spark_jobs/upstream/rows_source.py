@@ -23,8 +23,7 @@ from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.file_rows import file_at
-from spark_jobs.upstream.log_place import identity_of, log_of, own_id, refuse_unlike
-from spark_jobs.upstream.moves import moves
+from spark_jobs.upstream.table_log import identity_of, log_of, moves, own_id, refuse_unlike
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import at_milliseconds
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.audit.progress import Progress
+from spark_jobs.audit.topic_account import by_topic
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
@@ -17,7 +18,6 @@ from spark_jobs.errors import CheckpointBroken, SpecInvalid
 from spark_jobs.messages.part import HeldBack
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.registry.fingerprint.topic import classification, with_classification
-from spark_jobs.runs.account.audited_batch import by_topic
 from spark_jobs.runs.lag import silent_topics
 from spark_jobs.runs.run_outcome import waits
 from spark_jobs.settings.installation import Settings

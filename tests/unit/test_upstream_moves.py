@@ -37,8 +37,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.data_source import Stream
 from spark_jobs.upstream.file_rows import NO_JSON, as_json, rows_of
-from spark_jobs.upstream.log_place import identity_of, log_of
-from spark_jobs.upstream.moves import live_files, moves
+from spark_jobs.upstream.table_log import identity_of, live_files, log_of, moves
 from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 

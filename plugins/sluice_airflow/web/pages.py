@@ -39,8 +39,8 @@ from spark_jobs.ops.json_of_tables import RunPage
 from spark_jobs.ops.rejected import Table
 from spark_jobs.overview.json_of_overview import strip
 from spark_jobs.overview.troubles import TROUBLES
-from spark_jobs.pages import charts_of_state as of_state, growth as growth_words
-from spark_jobs.pages.charts_of_runs import of_check
+from spark_jobs.pages import charts as of_state, growth as growth_words
+from spark_jobs.pages.charts import of_check
 from spark_jobs.pages.flow_of import (
     flow_of,
     flow_of_rows,

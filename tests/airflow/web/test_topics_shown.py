@@ -9,6 +9,7 @@ from upath import UPath
 
 from sluice_airflow.web.page import HERE
 from spark_jobs.admin.quarantine import quarantine
+from spark_jobs.audit.topic_account import TopicAccount
 from spark_jobs.checkpoint.identity import Identity, Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, read_failing
@@ -23,7 +24,6 @@ from spark_jobs.pages.run_page import run_page
 from spark_jobs.pages.templates import environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import places
-from spark_jobs.runs.account.audited_batch import TopicAccount
 from spark_jobs.runs.failures.failing_search import places as failing_places
 from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
