@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.notes.noted_versions import Pinned, following, is_noted, note_for
+from spark_jobs.checkpoint.notes.noted_versions import Pinned, following, note_for, notes_for
 from spark_jobs.errors import SideGone
 from spark_jobs.side.port import gone, newest
 from spark_jobs.storage.pin import INPUTS, Pin
@@ -53,7 +53,7 @@ def pin(
         return Pinned(inputs_of(first, checkpoint, spec, settings), {}, first - 1)
     found, before = newest(spec, settings), note_for(first, checkpoint)
     known = {} if before is None else before.inputs
-    torn = before is None and is_noted(first, checkpoint)
+    torn = before is None and bool(notes_for(first, checkpoint))
     moved = {name: known.get(name) for name in found if torn or name in known}
     moved = {name: was for name, was in moved.items() if was != found[name]}
     return Pinned(found, moved, first - 1)

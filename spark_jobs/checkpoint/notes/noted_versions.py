@@ -117,18 +117,14 @@ def following(checkpoint: Checkpoint) -> int:
     return max(checkpoint.committed(), default=-1) + 1
 
 
-def is_noted(batch: int, checkpoint: Checkpoint) -> bool:
-    """Whether there is one, torn or not."""
-    return bool(_numbers(batch, checkpoint))
-
-
-def _numbers(batch: int, checkpoint: Checkpoint) -> list[int]:
+def notes_for(batch: int, checkpoint: Checkpoint) -> list[int]:
+    """The numbers of those that are there for the batch, torn ones too; the last one counts."""
     return [each for each in ids(checkpoint.folder / INPUTS) if each <= batch]
 
 
 def note_for(batch: int, checkpoint: Checkpoint) -> Pins | None:
     """What the newest note for the batch says; None without one, and of a torn one."""
-    numbers = _numbers(batch, checkpoint)
+    numbers = notes_for(batch, checkpoint)
     try:
         return Pins.read(checkpoint.folder / INPUTS / str(numbers[-1])) if numbers else None
     except ValueError:  # torn: it says nothing, and what an older one says is not of this batch
