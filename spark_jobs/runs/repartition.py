@@ -27,7 +27,7 @@ from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.launch import processes
-from spark_jobs.launch.sessions import sessions_of
+from spark_jobs.launch.session import sessions_of
 from spark_jobs.messages import job as jobs
 from spark_jobs.runs.resume.moved_root import name_own
 from spark_jobs.runs.to_move import look
