@@ -12,8 +12,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.audit.batch_offsets import tell_apart
 from spark_jobs.audit.progress import Progress
-from spark_jobs.audit.record_counts import OfValues, RecordCounts, tell_apart
+from spark_jobs.audit.record_counts import OfValues, RecordCounts
 from spark_jobs.messages.offset_account import Account
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline

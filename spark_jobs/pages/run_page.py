@@ -116,7 +116,7 @@ def _report(row: Row) -> tuple[Report | None, str | None]:
 
 LAST = 20
 """Earlier runs."""
-Name = tuple[str, str, str | None, str]
+CheckName = tuple[str, str, str | None, str]
 """Suite, type, column and severity. Two checks may share the first three; else one check is the
 same in another run, whatever its severity was.
 """
@@ -159,11 +159,11 @@ def check_lines(
         )
 
 
-def _name(row: Row) -> Name:
+def _name(row: Row) -> CheckName:
     return row["suite"], row["type"], row["column"], row["severity"]
 
 
-def _bounds(spec: Pipeline) -> dict[Name, tuple[float | None, float | None]]:
+def _bounds(spec: Pipeline) -> dict[CheckName, tuple[float | None, float | None]]:
     return {
         ("state", check.type, column, check.severity): (
             _number(check.kwargs.get("min_value")),

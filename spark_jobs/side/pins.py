@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.notes.noted_versions import Pinned, following, note_for, notes_for
+from spark_jobs.checkpoint.notes.noted_versions import Pinned, following, note_numbers, note_of
 from spark_jobs.errors import SideGone
 from spark_jobs.side.port import gone, newest
 from spark_jobs.storage.pin import INPUTS, Pin
@@ -27,7 +27,7 @@ def inputs_of(
     """
     if not spec.sides:
         return {}
-    found = note_for(batch, checkpoint)
+    found = note_of(batch, checkpoint)
     inputs, folder = found.inputs if found else {}, checkpoint.folder / INPUTS
     if unnoted := [side.name for side in spec.sides if side.name not in inputs]:
         raise SideGone.unnoted(pipeline=spec.name, batch=batch, side=unnoted[0], folder=folder)
@@ -51,9 +51,9 @@ def pin(
     first = following(checkpoint)
     if in_table() >= first:
         return Pinned(inputs_of(first, checkpoint, spec, settings), {}, first - 1)
-    found, before = newest(spec, settings), note_for(first, checkpoint)
+    found, before = newest(spec, settings), note_of(first, checkpoint)
     known = {} if before is None else before.inputs
-    torn = before is None and bool(notes_for(first, checkpoint))
+    torn = before is None and bool(note_numbers(first, checkpoint))
     moved = {name: known.get(name) for name in found if torn or name in known}
     moved = {name: was for name, was in moved.items() if was != found[name]}
     return Pinned(found, moved, first - 1)

@@ -28,7 +28,7 @@ NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 BESIDE_NONE: dict[str, set[str]] = {
     # Columns of the table of an archive, or of an ops table.
     "rejected/values_kept.py": {"headers"},
-    "audit/record_counts.py": {"every"},
+    "audit/batch_offsets.py": {"every"},
     # Counts, observed or collected.
     "rejected/rejected_store.py": {"unkept"}
     # Columns of an ops table.

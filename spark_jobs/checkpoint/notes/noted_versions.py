@@ -61,7 +61,7 @@ def noted_for(batch: int, checkpoint: Checkpoint) -> dict[str, Pin]:
     """Name -> the version that the batch reads of each table beside the stream, as far as it is
     noted still, whether it can be read or not.
     """
-    found = note_for(batch, checkpoint)
+    found = note_of(batch, checkpoint)
     return found.inputs if found else {}
 
 
@@ -75,7 +75,7 @@ def newest_noted(checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:
 
 def noted_now(checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:
     """The same, as far as anything is noted; and which excisions are."""
-    noted = note_for(following(checkpoint), checkpoint) if spec.sides else None
+    noted = note_of(following(checkpoint), checkpoint) if spec.sides else None
     found = noted.inputs if noted else {}
     beside = {side.name: found[side.name] for side in spec.sides if side.name in found}
     return beside | read_failing(checkpoint.folder.parent / FILE).pins
@@ -84,7 +84,7 @@ def noted_now(checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:
 def note(pinned: Pinned, checkpoint: Checkpoint, held: Held) -> None:
     """Keep it, under the pipeline's lease, unless it is noted."""
     first, folder = pinned.batch + 1, checkpoint.folder / INPUTS
-    before = note_for(first, checkpoint)
+    before = note_of(first, checkpoint)
     if not pinned.inputs or (before is not None and before.inputs == pinned.inputs):
         return
     make_folder(folder)
@@ -107,7 +107,7 @@ def still_read(root: UPath) -> set[Pin]:
         checkpoint = Checkpoint(place / spark_folder(identity))
         first = read_cursor(place / "cursor.json").audited + 1
         for batch in {first, *(each for each in ids(checkpoint.folder / INPUTS) if each > first)}:
-            noted = note_for(batch, checkpoint)
+            noted = note_of(batch, checkpoint)
             found |= {*noted.inputs.values()} if noted else set()
     return found
 
@@ -117,14 +117,14 @@ def following(checkpoint: Checkpoint) -> int:
     return max(checkpoint.committed(), default=-1) + 1
 
 
-def notes_for(batch: int, checkpoint: Checkpoint) -> list[int]:
+def note_numbers(batch: int, checkpoint: Checkpoint) -> list[int]:
     """The numbers of those that are there for the batch, torn ones too; the last one counts."""
     return [each for each in ids(checkpoint.folder / INPUTS) if each <= batch]
 
 
-def note_for(batch: int, checkpoint: Checkpoint) -> Pins | None:
+def note_of(batch: int, checkpoint: Checkpoint) -> Pins | None:
     """What the newest note for the batch says; None without one, and of a torn one."""
-    numbers = notes_for(batch, checkpoint)
+    numbers = note_numbers(batch, checkpoint)
     try:
         return Pins.read(checkpoint.folder / INPUTS / str(numbers[-1])) if numbers else None
     except ValueError:  # torn: it says nothing, and what an older one says is not of this batch

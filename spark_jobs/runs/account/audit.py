@@ -15,9 +15,10 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from spark_jobs.audit.balance import balance
+from spark_jobs.audit.batch_offsets import Visible, visible
 from spark_jobs.audit.counting import counting
 from spark_jobs.audit.operator_metrics import operator_metrics
-from spark_jobs.audit.record_counts import RecordCounts, Visible, visible
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.topic_account import by_topic
 from spark_jobs.audit.written import Written, written as written_by
 from spark_jobs.checkpoint.notes.cursor import read_cursor

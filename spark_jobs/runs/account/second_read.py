@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation, functions as F
 
-from spark_jobs.audit.record_counts import RecordCounts, visible
+from spark_jobs.audit.batch_offsets import visible
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
