@@ -36,8 +36,13 @@ CLEAN_SECONDS: Final = 30.0
 
 
 def free() -> float:
-    """The share of this process's processors that nobody has used since the last call."""
-    busy = psutil.cpu_percent(percpu=True)
+    """The share of this process's processors that nobody has used since the last call; none where
+    the machine does not tell.
+    """
+    try:
+        busy = psutil.cpu_percent(percpu=True)
+    except (psutil.Error, OSError):
+        return 0.0
     ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(busy))
     found = [each for number, each in enumerate(busy) if number in ours] or busy
     return 1 - float(sum(found)) / len(found) / 100

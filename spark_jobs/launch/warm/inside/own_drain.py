@@ -59,7 +59,7 @@ class OwnDrains:
 
     def __init__(self, given: Settings) -> None:
         """`given`: the worker's settings."""
-        self._folder = Path(os.environ.get(FOLDERS, "").split(",")[0]).absolute() / NAME
+        self._folder = Path(os.environ[FOLDERS].split(",")[0]) / NAME
         root = str(self._folder / "root")
         self._settings = Settings(
             root, NOBODY, given.jars, given.master, given.driver_memory, locks="one-host"
