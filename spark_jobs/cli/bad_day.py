@@ -66,20 +66,13 @@ commands = typer.Typer(rich_markup_mode="rich")
 def bisect(
     pipeline: PipelineName,
     condition: Annotated[
-        str,
-        typer.Argument(
-            metavar="SQL",
-            help="What is wrong, as DataFusion reads it. True of one row at least, or by "
-            "aggregates of all rows together: then the version is wrong.",
-        ),
+        str, typer.Argument(metavar="SQL", help="What is wrong, as DataFusion reads it.")
     ],
     key: Annotated[
-        str,
-        typer.Option(metavar="SQL", help="Look at the rows alone for which this is true."),
+        str, typer.Option(metavar="SQL", help="Look at the rows alone for which this is true.")
     ] = "true",
     right: Annotated[
-        int | None,
-        typer.Option(help="A version that was right. Default: the oldest that is kept."),
+        int | None, typer.Option(help="A version that was right. Default: the oldest that is kept.")
     ] = None,
     wrong: Annotated[
         int | None, typer.Option(help="A version that is wrong. Default: the newest.")
@@ -87,9 +80,10 @@ def bisect(
 ) -> None:
     """Tell since when a table is wrong: the commit, and the run, batch or repair that made it.
 
-    Write what is wrong, not what should be. The condition must be true now: the command asks the
-    versions that are kept, by halves, and writes nothing. A condition that came and went is told
-    with each change that it met. Versions whose files VACUUM has removed are named, not guessed.
+    Write what is wrong, not what should be: of one row at least, or by aggregates of all rows. It
+    must be true now: the command asks the versions that are kept, by halves, and writes nothing. A
+    condition that came and went is told with each change that it met. Versions whose files VACUUM
+    has removed are named, not guessed.
 
     Without Spark. Each version that is asked is one read of the table.
     """
@@ -119,15 +113,10 @@ def tune(
     ] = None,
     days: Annotated[
         int | None,
-        typer.Option(
-            help="Look at the batches of so many days alone. Default: all.", min=1, max=36_525
-        ),
+        typer.Option(help="Only the batches of so many days. Default: all.", min=1, max=36_525),
     ] = None,
     exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact", help="Read the records again whose event times decide. Needs the topic."
-        ),
+        bool, typer.Option("--exact", help="Read the records again whose event times decide.")
     ] = False,
 ) -> None:
     """Show what other watermark delays would cost: late records, state, the wait for a window.
@@ -172,34 +161,28 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
     where: Annotated[
         str,
         typer.Option(
-            metavar="SQL",
-            help="Spark SQL over the topic's fields, header['NAME'], key, timestamp, partition and "
-            "offset. Without it: what is noted, and not done everywhere.",
+            metavar="SQL", help="Which records. Without it: what is noted is gone on with."
         ),
     ] = "",
     start: From = None,
     end: To = None,
-    reason: Annotated[
-        str, typer.Option(help="Why. It is in ops.quarantine, and `sluice replay` finds it there.")
-    ] = "",
+    reason: Annotated[str, typer.Option(help="Why. `sluice replay` finds the records by it.")] = "",
     most_records: MostRecords = MOST,
     without_lost: WithoutLost = False,
     lift: Annotated[
-        str,
-        typer.Option(
-            metavar="ID",
-            help="Refuse the records of this excision no more. What is in ops.quarantine waits for "
-            "a replay.",
-        ),
+        str, typer.Option(metavar="ID", help="Refuse the records of this excision no more.")
     ] = "",
     yes: Yes = False,
     execute: Execute = False,
 ) -> None:
     """Take records out of every pipeline of a topic, as of a producer's bad release.
 
-    They go to ops.quarantine, and the rows that they touched are computed again. It takes what
-    Kafka and archives have now, also what is still to be drained. What comes later, a rule of the
-    topic refuses.
+    They go to ops.quarantine, where they wait for a replay, and the rows that they touched are
+    computed again. It takes what Kafka and archives have now, also what is still to be drained.
+    What comes later, a rule of the topic refuses.
+
+    --where is Spark SQL over the topic's fields, header['NAME'], key, timestamp, partition and
+    offset.
     """
     where, reason = where.strip(), reason.strip()
     if bool(where) != bool(start) or (lift and where):

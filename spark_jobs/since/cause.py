@@ -7,7 +7,6 @@ would only name whichever came last. A window's row comes with a batch that has 
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,19 +15,17 @@ from spark_jobs.ops import accounts, repairs
 from spark_jobs.ops.terms import UNDO
 from spark_jobs.source.place import Place
 from spark_jobs.spec.analysis.columns import origins_of
-from spark_jobs.spec.analysis.late_rule import micros
 from spark_jobs.spec.analysis.lateness import keeps_time
 from spark_jobs.spec.columns import Origin
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import AT_ELEMENT, OFFSET, PARTITION
-from spark_jobs.values.spans import EPOCH, Position, Span
+from spark_jobs.values.spans import Position, Span
 from spark_jobs.where.ask import MOST
 from spark_jobs.where.in_table import equals
 from spark_jobs.where.kept import COLUMNS, Accounted
 
 if TYPE_CHECKING:
-    from spark_jobs.since.states import State
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.entry import Entry
@@ -49,20 +46,21 @@ class Causes:
     """Of one pipeline's live table."""
 
     def __init__(self, spec: Pipeline, paths: Paths) -> None:
-        self._spec, self._table = spec, table_of(paths)
-        known = read_identity(paths)
+        self._spec, known, table = spec, read_identity(paths), table_of(paths)
         stored = accounts.stored(paths, known, COLUMNS) if known else ()
         self._accounts = {row["table_version"]: Accounted.of(row) for row in stored}
         every = repairs.stored(paths.root, paths.pipeline)
         self._repairs = {row["repair_id"]: row for row in every}
+        self._restores = {*history.foreign(table.history(), -1)}
+        """The versions that persons' RESTOREs made."""
+        self._standing = {entry.version for entry in history.ours(table)}
 
-    def of(self, state: State) -> Cause:
-        """What made the rows of the state."""
-        entry = state.entry
+    def of(self, entry: Entry) -> Cause:
+        """What the commit was."""
         if entry.does == "restore":
             to = "an earlier version" if entry.to is None else f"version {entry.to}"
-            foreign = history.is_foreign(entry, state.newer or entry)
             of_ours = f"a rewind to {to}, or the doctor's, behind a person's RESTORE"
+            foreign = entry.version in self._restores
             return Cause(f"a person's RESTORE to {to}" if foreign else of_ours)
         if history.is_switch(entry):
             return Cause("an older Sluice's switch to a rebuild put all its rows there")
@@ -77,7 +75,7 @@ class Causes:
     def _of_batch(self, entry: Entry) -> Cause:
         batch = f"batch {entry.note['batch']}"
         if (account := self._accounts.get(entry.version)) is None:
-            kept = history.stands(self._table, entry.version)
+            kept = entry.version in self._standing
             why = "whose account is not kept" if kept else "which a rewind has taken back since"
             return Cause(f"{batch}, {why}")
         records = ",".join(
@@ -139,8 +137,4 @@ def condition(spec: Pipeline, row: dict[str, Any]) -> str:
 
 def _same(name: str, value: Any, kind: str) -> str:
     """Spark reads what follows a backslash otherwise."""
-    if isinstance(value, datetime):
-        value = micros(value)
-    elif isinstance(value, date):
-        value = (value - EPOCH.date()).days
     return "" if "\\" in str(value) else equals(name, value, kind)

@@ -42,8 +42,6 @@ class Change(NamedTuple):
     at: datetime | None
     causes: tuple[tuple[int, Cause], ...]
     """Version and cause, newest first: several where the versions between cannot be read."""
-    unread: int
-    """How many others may have changed it: they cannot be read either."""
     rows: tuple[int, int]
     """For how many rows the condition is true before, and after; 1 and 0 of all together."""
 
@@ -109,10 +107,9 @@ def told(
     causes, changes = Causes(spec, paths), []
     for before, after, to in reversed(met):
         made = found[before + 1 : after + 1][::-1]
-        said = tuple((each.version, causes.of(each)) for each in made[:CAUSES])
-        then, unread = (known[before], known[after]), max(0, len(made) - CAUSES)
-        entry = made[0].entry
-        changes.append(Change(to, at[before], entry.version, entry.at, said, unread, then))
+        said = tuple((each.version, causes.of(each.entry)) for each in made)
+        entry, then = made[0].entry, (known[before], known[after])
+        changes.append(Change(to, at[before], entry.version, entry.at, said, then))
     brought = condition.brought(at[met[-1].after], at[met[-1].before])
     rows = tuple((_seen(row), asked_by(spec, row)) for row in brought)
     counts = (len(known), len(found), len(found) - len(at))
@@ -168,10 +165,10 @@ def _lines(change: Change) -> Iterator[str]:
     if several:
         versions = f"{change.before + 1} to {change.version}{at}"
         yield f"{since} one of the versions {versions}; those before it are gone"
-    for version, each in change.causes:
+    for version, each in change.causes[:CAUSES]:
         which = f"  version {version}" if several else f"{since} version {version}{at}"
         yield f"{which}: {each.said}"
         if each.look:
             yield f"  {each.look}"
-    if change.unread:
-        yield f"  and {change.unread:,} versions before these"
+    if more := change.causes[CAUSES:]:
+        yield f"  and {len(more):,} versions before these"
