@@ -27,6 +27,7 @@ from spark_jobs.values.spans import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.runs.resume.settlers import SparkScene
     from spark_jobs.source.micro_batch import Batch
     from spark_jobs.spec import Pipeline
@@ -54,30 +55,26 @@ class Excise(Facts):
     generations: tuple[str, ...]
 
 
-def excisions_since(scene: SparkScene) -> tuple[str, ...]:
+def excisions_since(scene: SparkScene) -> list[str]:
     """Those that the checkpoint has not taken over yet, or that have ended."""
-    ids = (scene.identity.topic_id, scene.identity.generations)
-    return (*adopt(scene.now.spec, scene.paths, ids, scene.held, scene.run_id),)
+    return adopt(scene.now.spec, scene.paths, scene.identity, scene.held, scene.run_id)
 
 
-def adopt(
-    spec: Pipeline, paths: Paths, ids: tuple[str, tuple[str, ...]], held: Held, who: str
-) -> list[str]:
-    """Take over what has ended and what is new, under the pipeline's lease; in words. `ids`: those
-    of the topics, and the generations.
-    """
-    before, (topic_ids, generations) = read_failing(paths.failing), ids
+def adopt(spec: Pipeline, paths: Paths, identity: Identity, held: Held, who: str) -> list[str]:
+    """Take over what has ended and what is new, under the pipeline's lease; in words."""
+    before = read_failing(paths.failing)
     known = {each.id for each in before.excised}
     # An archive has every record.
     topics = () if spec.is_archive else {each.place for each in spec.inputs}
     gone = known & {id_ for topic in topics for id_ in ended(paths.root, topic)}
-    own = {"generations": generations, "ledger": before.ledger or uuid.uuid4().hex[:12]}
+    ledger = before.ledger or uuid.uuid4().hex[:12]
+    own = {"generations": identity.generations, "ledger": ledger}
     changes = [Excise(lifted=each, **own) for each in sorted(gone)]
     new = [each for topic in topics for each in excisions(paths.root, topic, known)]
-    last, taken = made(paths, generations[-1]) if new else None, list[Taken]()
+    last, taken = made(paths, identity) if new else None, list[Taken]()
     batch, since = (last.id, last.end) if last else (-1, Positions())
     for note in sorted(new, key=lambda each: each.id):
-        texts, times = note.within(spec, topic_ids)
+        texts, times = note.within(spec, identity.topic_id)
         if places := Places.told(texts):
             excised = Excised(
                 id=note.id,
@@ -105,16 +102,16 @@ def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
     with leased(paths, who) as held:
         if (known := read_identity(paths)) is None:
             return False
-        adopt(spec, paths, (known.topic_id, known.generations), held, who)
+        adopt(spec, paths, known, held, who)
     excised = read_failing(paths.failing).excised
     return any(Places.told(each.places).passed(each.since) for each in excised)
 
 
-def made(paths: Paths, generation: str) -> Batch | None:
+def made(paths: Paths, identity: Identity) -> Batch | None:
     """The newest batch that is committed or in the table. What is planned and in neither has had
     no effect.
     """
-    newest = max(newest_of(paths, f"{paths.pipeline}/{generation}"))
+    newest = max(newest_of(paths, identity.owner(paths.pipeline)))
     return Checkpoint(paths.checkpoint).batch(newest) if newest >= 0 else None
 
 

@@ -88,7 +88,7 @@ def effect(reader: Reader, excision: Excision) -> Iterator[str]:
     if not (places := Places.told(texts)):
         yield f"{name}: its checkpoint is of another topic with this name"
         return
-    last = made(reader.paths, known.generation)
+    last = made(reader.paths, known)
     passed = places.passed(last.end) if last else 0
     yield f"{name}: {passed:,} in its batches, {len(places) - passed:,} to come"
     if last and passed:

@@ -90,8 +90,7 @@ def taken(root: Marked | Drains) -> bool:
 
 def adopted(root: Marked | Drains) -> list[str]:
     """What a run takes over."""
-    ids = (root.identity.topic_id, root.identity.generations)
-    return adopt(root.spec, root.paths, ids, Alone(), "run")
+    return adopt(root.spec, root.paths, root.identity, Alone(), "run")
 
 
 def refused(root: Marked | Drains) -> tuple[list[int], list[int]]:
@@ -276,8 +275,8 @@ def test_a_checkpoint_without_a_batch_refuses_all_of_them_and_marks_nothing(root
     for each in ("offsets", "commits"):
         for file in (root.paths.checkpoint / each).iterdir():
             file.unlink()
-    ids = (root.identity.topic_id, ("g9",))
-    assert len(adopt(root.spec, root.paths, ids, Alone(), "run")) == 1
+    anew = root.identity.model_copy(update={"generation": "g9"})
+    assert len(adopt(root.spec, root.paths, anew, Alone(), "run")) == 1
     assert refused(root) == ([2, 5], [2, 5])
     assert root.told("outdated") == []
     assert made.id in read_failing(root.paths.failing).excised[0].reason
