@@ -185,7 +185,7 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
     offset.
     """
     where, reason = where.strip(), reason.strip()
-    if bool(where) != bool(start) or (lift and where):
+    if bool(where) != bool(start) or (end and not where) or (lift and where):
         raise typer.BadParameter("give --where with --from, or --lift, or neither")
     log.setup(log_format())
     span, left = _span(start, end), False

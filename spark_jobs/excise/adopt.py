@@ -16,7 +16,7 @@ from spark_jobs.checkpoint.identity import newest_of, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, Places
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE, read_failing
-from spark_jobs.excise.note import ended, excisions
+from spark_jobs.excise.note import ENDED, excisions, ids_of
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import outdated
@@ -66,7 +66,7 @@ def adopt(spec: Pipeline, paths: Paths, identity: Identity, held: Held, who: str
     known = {each.id for each in before.excised}
     # An archive has every record.
     topics = () if spec.is_archive else {each.place for each in spec.inputs}
-    gone = known & {id_ for topic in topics for id_ in ended(paths.root, topic)}
+    gone = known & {id_ for topic in topics for id_ in ids_of(paths.root, topic, ENDED)}
     ledger = before.ledger or uuid.uuid4().hex[:12]
     own = {"generations": identity.generations, "ledger": ledger}
     changes = [Excise(lifted=each, **own) for each in sorted(gone)]

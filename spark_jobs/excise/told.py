@@ -12,7 +12,7 @@ from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.errors import DecisionRefused, SluiceError
 from spark_jobs.excise.adopt import around, made
 from spark_jobs.excise.look import look
-from spark_jobs.excise.note import end, excisions, file_of, keep
+from spark_jobs.excise.note import end, excisions, ids_of, keep
 from spark_jobs.repair.find.rows_of_keys import WHOLE
 from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.spec.analysis.looked_up import LookedUp
@@ -65,7 +65,7 @@ def lifted(readers: Sequence[Reader], lift: Excision, say: Say, *, execute: bool
     """Let this excision end if `execute`; true."""
     root, place = readers[0].paths.root, lift.topic
     taken = {each.id for of in readers for each in read_failing(of.paths.failing).excised}
-    if not (file_of(root, place, lift.id).exists() or lift.id in taken):
+    if lift.id not in {*ids_of(root, place), *taken}:
         raise DecisionRefused.excision_unknown(excision=lift.id)
     names = ", ".join(each.name for each in readers)
     say(f"{names}: refuse the records of excision {lift.id} no more")
