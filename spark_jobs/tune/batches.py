@@ -84,18 +84,17 @@ def timed(spec: Pipeline, known: Known, since: datetime | None) -> list[Timed]:
     first, last = wanted[0]["batch_id"], wanted[-1]["batch_id"]
     within = f"{known.own} AND batch_id BETWEEN {first} AND {last}"
     late, slices = defaultdict[int, list[int]](list), defaultdict[int, list[Slice]](list)
-    sql = f"SELECT batch_id, event_time FROM late WHERE {within}"
+    sql = f"SELECT batch_id, CAST(event_time AS BIGINT) AS at FROM late WHERE {within}"
     for row in ops_tables.query(known.paths.root, "late", sql).to_pylist():
-        late[row["batch_id"]].append(micros(row["event_time"]))
+        late[row["batch_id"]].append(row["at"])
     sql = (
         'SELECT batch_id, "partition", first_offset, last_offset, records - coalesce(late, 0), '
-        "first_event_time, last_event_time FROM slices "
+        "CAST(first_event_time AS BIGINT), CAST(last_event_time AS BIGINT) FROM slices "
         f"WHERE {within} AND first_event_time IS NOT NULL"
     )
     for row in ops_tables.query(known.paths.root, "slices", sql).to_pylist():
-        batch, partition, first, last, records, *times = row.values()
-        slices[batch].append(Slice(partition, first, last, records, *map(micros, times)))
-
+        batch, *of_slice = row.values()
+        slices[batch].append(Slice(*of_slice))
     found = []
     for row in wanted:
         n, at = row["batch_id"], first_timely(spec, row["late_before"] or EPOCH)

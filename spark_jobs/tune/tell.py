@@ -24,7 +24,6 @@ from spark_jobs.where.again import Reader
 from spark_jobs.where.kept import Known
 
 if TYPE_CHECKING:
-    from spark_jobs.ops.schema import Row
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
@@ -94,9 +93,12 @@ def told(
     by_day = defaultdict[str, list[Timed]](list)
     for each in batches:
         by_day[DAYS[each.day.weekday()]].append(each)
-    days = batches[-1].day - batches[0].day
-    seen = batches[-1].day - min(each.row["first_event_time"] for each in batches)
-    now, between = _largest(each.row for each in batches), _between(batches)
+    last = max(each.day for each in batches)
+    days, seen = (
+        last - min(each.day for each in batches),
+        last - min(each.row["first_event_time"] for each in batches),
+    )
+    now, between = _largest(spec, batches), _between(batches)
     entered, prices = sum(each.entered for each in batches), list[Price]()
     windows = any(step.grouping_window for step in spec.steps)
     for delay, rule in rules.items():
@@ -107,17 +109,14 @@ def told(
         prices.append(Price(delay, all_, rows, after, odd))
     head = [
         f"{spec.name}: {entered:,} records that entered, in {len(batches):,} batches over "
-        f"{days / timedelta(days=1):,.1f} days of event time to {batches[-1].day:%F %H:%M}"
+        f"{days / timedelta(days=1):,.1f} days of event time to {last:%F %H:%M}"
     ]
     if between is not None:
         head.append(f"half of the runs come within {approximate(between)} of the one before")
-    odd_ones = [
-        f"with {interval(each.delay)}: {_share(each.weekday[1])} on {each.weekday[0]}"
-        for each in prices
-        if each.weekday
-    ]
+    odd_ones = ((each.delay, *each.weekday) for each in prices if each.weekday)
+    odd = (f"with {interval(delay)}: {_share(of_day)} on {day}" for delay, day, of_day in odd_ones)
     notes = _notes(spec, batches, lost, bounds=bool(open_) and ask is None)
-    return Answer(present, tuple(prices), tuple(head), (*odd_ones, *notes))
+    return Answer(present, (*prices,), (*head,), (*odd, *notes))
 
 
 def _between(batches: Sequence[Timed]) -> timedelta | None:
@@ -127,14 +126,16 @@ def _between(batches: Sequence[Timed]) -> timedelta | None:
     return timedelta(seconds=median(each.total_seconds() for each in gaps)) if gaps else None
 
 
-def _largest(rows: Iterable[Row]) -> Counter[int]:
-    """Step -> the most rows of state that a batch has left, of accounts with `operators`."""
-    found = Counter[int]()
-    for row in rows:
+def _largest(spec: Pipeline, batches: Iterable[Timed]) -> Counter[int]:
+    """Step -> the most rows of state that a batch has left. Another spec may have had other steps:
+    its batches tell nothing.
+    """
+    found, known = Counter[int](), {n for n, step in enumerate(spec.steps) if step.stateful}
+    for batch in batches:
         of_batch = Counter[int]()
-        for each in row["operators"] or ():
+        for each in batch.row["operators"] or ():
             of_batch[each["step"]] += each["numRowsTotal"] or 0
-        found |= of_batch
+        found |= of_batch if of_batch.keys() <= known else Counter()
     return found
 
 
@@ -143,7 +144,7 @@ def _estimated(
 ) -> int | None:
     """With this delay, if keys come evenly: as many more as a row stays longer, but no longer than
     event times were `seen`, and no more than the records that `entered` can make. None where a step
-    does not say how long a row stays.
+    does not say how long a row stays, or no batch tells.
     """
     total = 0.0
     for index, rows in now.items():
@@ -156,7 +157,7 @@ def _estimated(
             return None
         most = max(rows, entered * step.rows_per_record)
         total += min(most, rows * min(then, max(seen, before)) / before)
-    return round(total)
+    return round(total) if now else None
 
 
 def _stays(step: Step, delay: timedelta) -> timedelta | None:
@@ -183,14 +184,8 @@ def _notes(spec: Pipeline, batches: Sequence[Timed], lost: str, *, bounds: bool)
     if lost:
         yield f"{lost}."
     if bounds:
-        yield (
-            "Where two numbers stand, the notes of a thousand offsets each give bounds: --exact "
-            "reads these records."
-        )
-    yield (
-        "As if each delay had been in force all the time, with the batches that were. Late is what "
-        "the first step with state drops."
-    )
+        yield "Where two numbers stand, they are bounds: --exact reads the records between."
+    yield "Late is what the first step with state drops, as if the delay had always been in force."
     yield "State of another delay is an estimate: as if keys came evenly. It is the largest so far."
     if spec.is_several or spec.close_after is not None:
         why = "of several topics" if spec.is_several else "with close_after"
@@ -205,8 +200,7 @@ def cells(answer: Answer) -> Iterator[tuple[str, ...]]:
         own = delay == answer.present
         counts = _range(*(f"{count:,}" for count in late_ones[:2]))
         held = "not known" if rows is None else f"{'' if own else 'about '}{rows:,}"
-        after = timedelta(minutes=max(1, round(final / timedelta(minutes=1)))) if final else None
-        end = f"{interval(after)} behind its end" if after else "no step has windows"
+        end = "no step has windows" if final is None else f"{approximate(final)} behind its end"
         yield f"{interval(delay)}{' (now)' if own else ''}", counts, _share(late_ones), held, end
 
 
