@@ -40,6 +40,7 @@ class Change(NamedTuple):
     version: int
     """Of the commit that changed the answer; the last that may have, of several."""
     at: datetime | None
+    """When it was made."""
     causes: tuple[tuple[int, Cause], ...]
     """Version and cause, newest first: several where the versions between cannot be read."""
     rows: tuple[int, int]
@@ -86,7 +87,7 @@ def told(
     until = newest if wrong is None else wrong
     found = states(table, right or 0, until)
     at = {n: each.read_at for n, each in enumerate(found) if each.read_at is not None}
-    _refuse_unread(found, at, (right, until), newest)
+    _refuse_unread(found, {right, until} - {None}, newest)
     condition, known, last = Condition(table, sql, key), dict[int, int](), max(at)
 
     def ask(number: int) -> bool:
@@ -116,16 +117,12 @@ def told(
     return Answer((*changes,), found[last].versions[-1], known[last], *counts, rows)
 
 
-def _refuse_unread(
-    found: Sequence[State], at: dict[int, int], wanted: tuple[int | None, int], newest: int
-) -> None:
-    """Raise QuestionRefused for a version that is wanted and cannot be read."""
-    for version in wanted:
-        if version is None or any(version in found[n].versions for n in at):
-            continue
+def _refuse_unread(found: Sequence[State], wanted: set[int | None], newest: int) -> None:
+    readable = {n for each in found if each.read_at is not None for n in each.versions}
+    for version in wanted - readable:
         there = any(version in each.versions for each in found)
         why = "VACUUM has removed files of it" if there else "the log has no such version"
-        first = min((found[n].versions[0] for n in at), default=newest)
+        first = min(readable, default=newest)
         raise QuestionRefused.no_version(version=version, why=why, first=first, last=newest)
 
 

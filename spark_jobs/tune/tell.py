@@ -45,10 +45,6 @@ class Price(NamedTuple):
     late: Late
     state_rows: int | None
     """About, unless it is the present delay."""
-    final_after: timedelta | None
-    """How long behind the end of a window its rows come: of the delay, and of the time between two
-    runs.
-    """
     weekday: tuple[str, Late] | None
     """That one which has far more of them."""
 
@@ -57,6 +53,8 @@ class Answer(NamedTuple):
     """What a tune tells."""
 
     present: timedelta
+    between: timedelta | None
+    """The time between two runs, for which the rows of a window wait too; None without windows."""
     prices: tuple[Price, ...]
     head: tuple[str, ...]
     """Lines before the table: on what it rests."""
@@ -100,13 +98,11 @@ def told(
     )
     now, between = _largest(spec, batches), _between(batches)
     entered, prices = sum(each.entered for each in batches), list[Price]()
-    windows = any(step.grouping_window for step in spec.steps)
+    waits = (between or timedelta()) if any(step.grouping_window for step in spec.steps) else None
     for delay, rule in rules.items():
         shares = {day: total(late(of, rule, times) for of in own) for day, own in by_day.items()}
         rows, all_ = _estimated(spec, now, delay, seen, entered), total(shares.values())
-        after = delay + (between or timedelta()) if windows else None
-        odd = _odd(all_, shares) if days >= WEEKS else None
-        prices.append(Price(delay, all_, rows, after, odd))
+        prices.append(Price(delay, all_, rows, _odd(all_, shares) if days >= WEEKS else None))
     head = [
         f"{spec.name}: {entered:,} records that entered, in {len(batches):,} batches over "
         f"{days / timedelta(days=1):,.1f} days of event time to {last:%F %H:%M}"
@@ -116,7 +112,7 @@ def told(
     odd_ones = ((each.delay, *each.weekday) for each in prices if each.weekday)
     odd = (f"with {interval(delay)}: {_share(of_day)} on {day}" for delay, day, of_day in odd_ones)
     notes = _notes(spec, batches, lost, bounds=bool(open_) and ask is None)
-    return Answer(present, (*prices,), (*head,), (*odd, *notes))
+    return Answer(present, waits, (*prices,), (*head,), (*odd, *notes))
 
 
 def _between(batches: Sequence[Timed]) -> timedelta | None:
@@ -196,11 +192,13 @@ def _notes(spec: Pipeline, batches: Sequence[Timed], lost: str, *, bounds: bool)
 
 def cells(answer: Answer) -> Iterator[tuple[str, ...]]:
     """The rows of the table, with COLUMNS."""
-    for delay, late_ones, rows, final, _ in answer.prices:
+    for delay, late_ones, rows, _ in answer.prices:
         own = delay == answer.present
         counts = _range(*(f"{count:,}" for count in late_ones[:2]))
         held = "not known" if rows is None else f"{'' if own else 'about '}{rows:,}"
-        end = "no step has windows" if final is None else f"{approximate(final)} behind its end"
+        end = "no step has windows"
+        if answer.between is not None:
+            end = f"{approximate(delay + answer.between)} behind its end"
         yield f"{interval(delay)}{' (now)' if own else ''}", counts, _share(late_ones), held, end
 
 
