@@ -68,21 +68,17 @@ class Reader(NamedTuple):
 
 
 def look(
-    readers: Sequence[Reader],
-    wanted: Excision,
-    most_records: int,
-    say: Say,
-    ask: Ask = ask_application,
+    readers: Sequence[Reader], wanted: Excision, most: int, say: Say, ask: Ask = ask_application
 ) -> Excision | None:
     """With the records that Kafka and archives have now, but those that an excision has; None
     without any. By one of the pipelines of a root: the first whose declaration of the topic has
     what the condition names. `say` gets the counts.
 
     Raises DecisionRefused for a condition that Spark refuses, too many records, or where each
-    declaration takes values apart; RangeInvalid for too many to read; Failed; and what Kafka
-    refuses.
+    declaration takes values apart; RangeInvalid for more than `most` to read; Failed; and what
+    Kafka refuses.
     """
-    root, name = readers[0].paths.root, wanted.topic
+    root, name, where = readers[0].paths.root, wanted.topic, wanted.where
     # A value that one of them has whole goes as a whole.
     apart = len({each.spec.inputs.of_place(name).each for each in readers}) > 1
     tried, refused = list["Topic"](), DecisionRefused.elements_excised(topic=name)
@@ -93,13 +89,11 @@ def look(
         tried.append(topic)
         state = source_of(archive_spec(topic, Archive()), reader.settings).state()
         parts, gone = _parts(state, topic, readers, wanted)
-        if (offsets := offsets_in(parts)) > most_records:
-            raise RangeInvalid.too_many_records(
-                pipeline=name, offsets=offsets, most_records=most_records
-            )
+        if (read := offsets_in(parts)) > most:
+            raise RangeInvalid.too_many_records(pipeline=name, offsets=read, most_records=most)
         question = Question(
             topic=name, topic_id=state.id, beside=parts, earliest=state.earliest,
-            key=wanted.where, start=wanted.start, end=wanted.end, most=MOST + 1,
+            key=where, start=wanted.start, end=wanted.end, most=MOST + 1,
         )  # fmt: skip
         try:
             told = ask(reader.spec.name, reader.settings, question)
@@ -107,9 +101,7 @@ def look(
         except Failed as failed:
             if not failed.why:
                 raise
-            refused = DecisionRefused.condition_refused(
-                where=wanted.where, topic=name, why=failed.why
-            )
+            refused = DecisionRefused.condition_refused(where=where, topic=name, why=failed.why)
     else:
         raise refused
     columns = (told.table[each].to_pylist() for each in (*PLACE, AT))
@@ -124,7 +116,7 @@ def look(
     personal = {each for of in readers for each in of.spec.inputs.personal}
     update = {
         # A note outlives what it is about.
-        "where": "" if personal & {*names_in(wanted.where)} else wanted.where,
+        "where": "" if personal & {*names_in(where)} else where,
         "topic_id": state.id,
         "records": len(new),
         "places": text_of(place for place, _ in new),
@@ -150,8 +142,7 @@ def _lines(
         first = "partition {} offset {}".format(*told["first"])
         yield f"  not excised     {told['fails']:,} on which the condition fails, first {first}"
     if again:
-        yield f"  known           {again:,} are excised already. What a replay has brought back is"
-        yield "                  taken out by its `sluice undo`"
+        yield f"  known           {again:,} are excised already; `sluice undo` takes a replay back"
 
 
 def _parts(
