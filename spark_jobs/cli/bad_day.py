@@ -80,10 +80,9 @@ def bisect(
 ) -> None:
     """Tell since when a table is wrong: the commit, and the run, batch or repair that made it.
 
-    Write what is wrong, not what should be: of one row at least, or by aggregates of all rows. It
-    must be true now: the command asks the versions that are kept, by halves, and writes nothing. A
-    condition that came and went is told with each change that it met. Versions whose files VACUUM
-    has removed are named, not guessed.
+    Write what is wrong, of one row at least, or by aggregates of all rows. It must be true now: the
+    command asks the versions that are kept, by halves. A condition that came and went is told with
+    each change that it met. Versions that VACUUM has taken are named, not guessed. Writes nothing.
 
     Without Spark. Each version that is asked is one read of the table.
     """
@@ -181,8 +180,7 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
     computed again. It takes what Kafka and archives have now, also what is still to be drained.
     What comes later, a rule of the topic refuses.
 
-    --where is Spark SQL over the topic's fields, header['NAME'], key, timestamp, partition and
-    offset.
+    SQL is Spark's, over the topic's fields, header['NAME'], key, timestamp, partition and offset.
     """
     where, reason = where.strip(), reason.strip()
     if bool(where) != bool(start) or (end and not where) or (lift and where):
@@ -235,8 +233,8 @@ def _carry_out(of: Reader, asked: Asked | None, *, yes: bool) -> None:
     if taken_over(of.spec, of.paths, run_id("excise")) and asked:
         if unit_of(of.spec).unranged:
             raise RangeUnsupported.excised_stay(pipeline=of.name)
-        yes |= of.beside  # nobody reads NEXT's table: the switch to it is what asks
-        carry_out("excise", of.spec.name, asked, yes=yes, execute=True, beside=of.beside)
+        beside = of.paths.place.beside  # nobody reads its table: the switch to it is what asks
+        carry_out("excise", of.spec.name, asked, yes=yes or beside, execute=True, beside=beside)
 
 
 def _readers(

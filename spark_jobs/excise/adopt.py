@@ -77,13 +77,10 @@ def adopt(spec: Pipeline, paths: Paths, identity: Identity, held: Held, who: str
         texts, times = note.within(spec, identity.topic_id)
         if places := Places.told(texts):
             excised = Excised(
-                id=note.id,
-                number=before.excisions + len(taken) + 1,
+                id=note.id, number=before.excisions + len(taken) + 1,
                 reason=f"{PUT_ASIDE} {note.who}, excision {note.id}: {note.reason}",
-                since=since,
-                until=places.until,
-                places=texts,
-            )
+                since=since, until=places.until, places=texts,
+            )  # fmt: skip
             marked = around(spec, times if places.passed(since) else ())
             taken.append(Taken(excised=excised, times=tuple(marked)))
     if taken:
@@ -100,17 +97,14 @@ def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
     if read_identity(paths) is None:  # its first run does; there is nothing to lease
         return False
     with leased(paths, who) as held:
-        if (known := read_identity(paths)) is None:
-            return False
-        adopt(spec, paths, known, held, who)
+        if known := read_identity(paths):
+            adopt(spec, paths, known, held, who)
     excised = read_failing(paths.failing).excised
     return any(Places.told(each.places).passed(each.since) for each in excised)
 
 
 def made(paths: Paths, identity: Identity) -> Batch | None:
-    """The newest batch that is committed or in the table. What is planned and in neither has had
-    no effect.
-    """
+    """The newest batch that is committed or in the table: one in neither has had no effect."""
     newest = max(newest_of(paths, identity.owner(paths.pipeline)))
     return Checkpoint(paths.checkpoint).batch(newest) if newest >= 0 else None
 
@@ -140,15 +134,14 @@ def mark(facts: Excise, scene: Scene) -> None:
 
 def refuse(facts: Excise, scene: Scene) -> None:
     """Let failing.json have them."""
-    path = scene.paths.failing
-    before = read_failing(path)
+    before = read_failing(scene.paths.failing)
     left = tuple(each for each in before.excised if each.id != facts.lifted)
     known = {each.id for each in left}
     new = tuple(each.excised for each in facts.taken if each.excised.id not in known)
     newest = max((each.number for each in new), default=before.excisions)
     update = {"excised": (*left, *new), "excisions": newest, "ledger": facts.ledger}
     if (now := before.model_copy(update=update)) != before:
-        now.put(path, scene.held)
+        now.put(scene.paths.failing, scene.held)
 
 
 def _words(facts: Excise) -> str:

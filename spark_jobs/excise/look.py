@@ -57,14 +57,9 @@ class Reader(NamedTuple):
         return Paths(self.settings.root, self.spec)
 
     @property
-    def beside(self) -> bool:
-        """Whether it is NEXT, of a rebuild that is under way."""
-        return self.paths.place.beside
-
-    @property
     def name(self) -> str:
         """For a person."""
-        return f"NEXT of {self.spec.name}" if self.beside else self.spec.name
+        return f"NEXT of {self.spec.name}" if self.paths.place.beside else self.spec.name
 
 
 def look(

@@ -49,8 +49,7 @@ class Causes:
         self._spec, known, table = spec, read_identity(paths), table_of(paths)
         stored = accounts.stored(paths, known, COLUMNS) if known else ()
         self._accounts = {row["table_version"]: Accounted.of(row) for row in stored}
-        every = repairs.stored(paths.root, paths.pipeline)
-        self._repairs = {row["repair_id"]: row for row in every}
+        self._repairs = {row["repair_id"]: row for row in repairs.stored(paths.root, spec.name)}
         self._restores = {*history.foreign(table.history(), -1)}
         """The versions that persons' RESTOREs made."""
         self._standing = {entry.version for entry in history.ours(table)}
