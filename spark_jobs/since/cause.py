@@ -8,7 +8,7 @@ would only name whichever came last. A window's row comes with a batch that has 
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops import accounts, repairs
@@ -33,15 +33,6 @@ if TYPE_CHECKING:
 START, END = "window_start", "window_end"
 
 
-class Cause(NamedTuple):
-    """What one commit was."""
-
-    said: str
-    """In words, without the version."""
-    look: str = ""
-    """A command that tells more; empty without one."""
-
-
 class Causes:
     """Of one pipeline's live table."""
 
@@ -54,29 +45,29 @@ class Causes:
         """The versions that persons' RESTOREs made."""
         self._standing = {entry.version for entry in history.ours(table)}
 
-    def of(self, entry: Entry) -> Cause:
-        """What the commit was."""
+    def of(self, entry: Entry) -> tuple[str, str]:
+        """What the commit was, and a command that tells more; empty without one."""
         if entry.does == "restore":
             to = "an earlier version" if entry.to is None else f"version {entry.to}"
             of_ours = f"a rewind to {to}, or the doctor's, behind a person's RESTORE"
             foreign = entry.version in self._restores
-            return Cause(f"a person's RESTORE to {to}" if foreign else of_ours)
+            return f"a person's RESTORE to {to}" if foreign else of_ours, ""
         if history.is_switch(entry):
-            return Cause("an older Sluice's switch to a rebuild put all its rows there")
+            return "an older Sluice's switch to a rebuild put all its rows there", ""
         if entry.note:
             return self._of_batch(entry)
         if isinstance(repair_id := entry.said.get(history.REPAIR), str):
-            said = self._of_repair(repair_id)
-            return Cause(said, f"sluice show repairs {self._spec.name} --format json")
+            look = f"sluice show repairs {self._spec.name} --format json"
+            return self._of_repair(repair_id), look
         other = "nothing of Sluice: DESCRIBE HISTORY of the table shows who wrote"
-        return Cause(other if entry.version else "the table was made")
+        return other if entry.version else "the table was made", ""
 
-    def _of_batch(self, entry: Entry) -> Cause:
+    def _of_batch(self, entry: Entry) -> tuple[str, str]:
         batch = f"batch {entry.note['batch']}"
         if (account := self._accounts.get(entry.version)) is None:
             kept = entry.version in self._standing
             why = "whose account is not kept" if kept else "which a rewind has taken back since"
-            return Cause(f"{batch}, {why}")
+            return f"{batch}, {why}", ""
         records = ",".join(
             f"{self._spec.inputs.shown(partition)}:{first}-{stop - 1}"
             for partition, ranges in account.start.parts(account.end).items()
@@ -85,7 +76,7 @@ class Causes:
         few = records and account.start.count(account.end) <= MOST
         read = f"with the records {records}" if records else "with no record: what was due"
         look = f"sluice where {self._spec.name} {records}" if few else ""
-        return Cause(f"{batch} of run {account.run_id}, {read}", look)
+        return f"{batch} of run {account.run_id}, {read}", look
 
     def _of_repair(self, repair_id: str) -> str:
         if repair_id.endswith(UNDO):

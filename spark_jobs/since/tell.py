@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.errors import QuestionRefused
-from spark_jobs.since.cause import Cause, Causes, asked_by
+from spark_jobs.since.cause import Causes, asked_by
 from spark_jobs.since.condition import Condition
 from spark_jobs.since.states import flips, states
 from spark_jobs.storage.root.paths import Paths
@@ -41,8 +41,8 @@ class Change(NamedTuple):
     """Of the commit that changed the answer; the last that may have, of several."""
     at: datetime | None
     """When it was made."""
-    causes: tuple[tuple[int, Cause], ...]
-    """Version and cause, newest first: several where the versions between cannot be read."""
+    causes: tuple[tuple[int, str, str], ...]
+    """Version, and as Causes.of; newest first: several where those between cannot be read."""
     rows: tuple[int, int]
     """For how many rows the condition is true before, and after; 1 and 0 of all together."""
 
@@ -108,7 +108,7 @@ def told(
     causes, changes = Causes(spec, paths), []
     for before, after, to in reversed(met):
         made = found[before + 1 : after + 1][::-1]
-        said = tuple((each.version, causes.of(each.entry)) for each in made)
+        said = tuple((each.version, *causes.of(each.entry)) for each in made)
         entry, then = made[0].entry, (known[before], known[after])
         changes.append(Change(to, at[before], entry.version, entry.at, said, then))
     brought = condition.brought(at[met[-1].after], at[met[-1].before])
@@ -157,15 +157,15 @@ def lines(answer: Answer) -> Iterator[str]:
 
 
 def _lines(change: Change) -> Iterator[str]:
-    since, several = f"{'wrong' if change.wrong else 'right'} since", len(change.causes) > 1
+    since, several = f"{'wrong' if change.wrong else 'right'} since", change.causes[1:]
     at = "" if change.at is None else f", of {iso(change.at, ' ', 'seconds')}"
     if several:
         versions = f"{change.before + 1} to {change.version}{at}"
         yield f"{since} one of the versions {versions}; those before it are gone"
-    for version, each in change.causes[:CAUSES]:
+    for version, said, look in change.causes[:CAUSES]:
         which = f"  version {version}" if several else f"{since} version {version}{at}"
-        yield f"{which}: {each.said}"
-        if each.look:
-            yield f"  {each.look}"
+        yield f"{which}: {said}"
+        if look:
+            yield f"  {look}"
     if more := change.causes[CAUSES:]:
         yield f"  and {len(more):,} versions before these"

@@ -28,8 +28,6 @@ _COLUMNS = (
 )  # fmt: skip
 _TOLD = ("last_event_time", "late", "accepted")
 """Columns without which an account tells nothing of times."""
-_OTHERS = ("malformed", "premature", "filtered")
-"""Columns of records that do not enter."""
 
 
 class Slice(NamedTuple):
@@ -64,7 +62,7 @@ class Timed(NamedTuple):
     def doubtful(self, each: Slice) -> int:
         """How many records of the slice, at most, did not enter on time: it has their times too."""
         late = self.row["late"] if each.first < self.missed else 0
-        return late + sum(self.row[name] or 0 for name in _OTHERS)
+        return late + sum(self.row[name] or 0 for name in ("malformed", "premature", "filtered"))
 
     @property
     def day(self) -> datetime:

@@ -35,7 +35,6 @@ WEEKS = timedelta(days=14)
 """Of fewer days no weekday is told."""
 UNEVEN = 2
 """How many times the share of all days a weekday has, if it is told."""
-DAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 
 
 class Price(NamedTuple):
@@ -90,7 +89,7 @@ def told(
     times, lost = read(Reader.of(spec, settings, known, ask), open_) if ask and open_ else ({}, "")
     by_day = defaultdict[str, list[Timed]](list)
     for each in batches:
-        by_day[DAYS[each.day.weekday()]].append(each)
+        by_day[f"{each.day:%A}"].append(each)
     last = max(each.day for each in batches)
     days, seen = (
         last - min(each.day for each in batches),
@@ -110,7 +109,7 @@ def told(
     if between is not None:
         head.append(f"half of the runs come within {approximate(between)} of the one before")
     odd_ones = ((each.delay, *each.weekday) for each in prices if each.weekday)
-    odd = (f"with {interval(delay)}: {_share(of_day)} on {day}" for delay, day, of_day in odd_ones)
+    odd = (f"with {interval(delay)}: {_share(of_day)} on {day}s" for delay, day, of_day in odd_ones)
     notes = _notes(spec, batches, lost, bounds=bool(open_) and ask is None)
     return Answer(present, waits, (*prices,), (*head,), (*odd, *notes))
 

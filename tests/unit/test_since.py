@@ -167,14 +167,14 @@ def test_the_changes_are_duckdbs_beside_repairs_undo_rewinds_maintenance_and_peo
         assert len(met) % 2 == len(changed) % 2, "each of the others has one that takes it back"
         for change, (a, b) in zip(reversed(found.changes), met, strict=True):
             assert (change.wrong, truth[change.before]) == (truth[b], truth[a])
-            told_of = {version for version, _ in change.causes}
+            told_of = {version for version, *_ in change.causes}
             assert all(a < version <= b for version in told_of)
             assert {story.made_by[n] for n in told_of} - {"optimize", "vacuum"}
             if b == a + 1:
                 assert told_of == {b}
-                [(_, cause)] = change.causes
+                [(_, said, _)] = change.causes
                 act = story.made_by[b]
-                assert CAUSES.get(act, act) in cause.said
+                assert CAUSES.get(act, act) in said
         assert [*lines(found)]
 
 
@@ -198,10 +198,10 @@ def drained(tmp_path_factory):
 def test_a_change_is_found_at_any_version_by_few_questions(drained, batch):
     found = asked(drained, f"n >= {batch}")
     [change] = found.changes
-    [(version, cause)] = change.causes
+    [(version, said, look)] = change.causes
     assert (version, change.before) == (batch + 1, batch)
-    assert cause.said == f"batch {batch} of run drain, with the records 0:{batch}-{batch}"
-    assert cause.look == f"sluice where {SPEC.name} 0:{batch}-{batch}"
+    assert said == f"batch {batch} of run drain, with the records 0:{batch}-{batch}"
+    assert look == f"sluice where {SPEC.name} 0:{batch}-{batch}"
     assert [row for row, _ in found.rows] == [{"n": batch}]
     assert change.rows == (0, 1)
     assert found.asked <= GRID + 1 + 3
@@ -278,7 +278,7 @@ def test_of_vacuumed_versions_all_that_may_have_made_it_are_named(tmp_path):
     assert found.unread == 19
     [change] = found.changes
     assert (change.before, change.version) == (0, 20)
-    assert [version for version, _ in change.causes] == [*range(20, 0, -1)]
+    assert [version for version, *_ in change.causes] == [*range(20, 0, -1)]
     said = [*lines(found)]
     named = [each.split(":")[0] for each in said if each.startswith("  version ")]
     assert named == [f"  version {version}" for version in range(20, 10, -1)]
@@ -338,7 +338,7 @@ def test_a_column_that_came_later_is_null_before(tmp_path):
     deltalake.write_deltalake(root.table, more, mode="append", schema_mode="merge")
     for sql in ("late < 0", "sum(late) < 0", "late IS NOT NULL", "count(late) > 1"):
         [change] = asked(root, sql).changes
-        assert [cause.said.partition(":")[0] for _, cause in change.causes] == ["nothing of Sluice"]
+        assert [said.partition(":")[0] for _, said, _ in change.causes] == ["nothing of Sluice"]
     with fails(QuestionRefused, "not_wrong"):
         asked(root, "late < -9")
     [change] = asked(root, "n = 2 AND late IS NULL").changes

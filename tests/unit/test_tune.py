@@ -1,5 +1,6 @@
 """`sluice tune`: what each delay would have cost, against DuckDB over the records."""
 
+import calendar
 import json
 from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from spark_jobs.spec.duration import parse_duration
 from spark_jobs.tune import shares
 from spark_jobs.tune.batches import Slice, Timed
 from spark_jobs.tune.shares import undecided
-from spark_jobs.tune.tell import COLUMNS, DAYS, cells, told
+from spark_jobs.tune.tell import COLUMNS, cells, told
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import EPOCH, MICROSECOND
 from tests.harness.late_by_duckdb import Records
@@ -281,7 +282,7 @@ def test_a_weekday_with_far_more_late_records_is_told_with_its_share(odd, days, 
     name, of_day = now.weekday
     assert of_day.least == of_day.most
     assert of_day.shares[0] == shares[day]
-    assert shares[DAYS.index(name)] == shares[day]
+    assert shares[[*calendar.day_name].index(name)] == shares[day]
 
 
 def test_a_watermark_is_of_whole_milliseconds_and_not_before_1970():
