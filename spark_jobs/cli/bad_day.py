@@ -107,12 +107,10 @@ def bisect(
 def tune(
     pipeline: PipelineName,
     delay: Annotated[
-        list[str] | None,
-        typer.Option(metavar="DURATION", help="A delay to price. Default: nine about the present."),
+        list[str] | None, typer.Option(metavar="DURATION", help="Price this one. Default: nine.")
     ] = None,
     days: Annotated[
-        int | None,
-        typer.Option(help="Only the batches of so many days. Default: all.", min=1, max=36_525),
+        int | None, typer.Option(help="Batches of so many days. Default: all.", min=1, max=36_525)
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Read the records again whose event times decide.")
@@ -158,10 +156,7 @@ def tune(
 def excise(  # noqa: PLR0913, PLR0917 - each is an option
     topic: Annotated[str, typer.Option(metavar="TOPIC", help="The topic of the records.")],
     where: Annotated[
-        str,
-        typer.Option(
-            metavar="SQL", help="Which records. Without it: what is noted is gone on with."
-        ),
+        str, typer.Option(metavar="SQL", help="Which records. Without it: those of what is noted.")
     ] = "",
     start: From = None,
     end: To = None,
@@ -224,9 +219,7 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
 
 
 def _carry_out(of: Reader, asked: Asked | None, *, yes: bool) -> None:
-    """Let a pipeline take over what is noted; where something is `asked`, compute again what has
-    excised records.
-    """
+    """Let a pipeline take over what is noted, and compute again what is `asked`."""
     from spark_jobs.excise.adopt import taken_over  # noqa: PLC0415 - as above
     from spark_jobs.repair.unit.unit import unit_of  # noqa: PLC0415 - as above
 
@@ -246,9 +239,8 @@ def _readers(
     from spark_jobs.excise.look import Reader  # noqa: PLC0415 - as above
 
     found = defaultdict[str, list[Reader]](list)
-    for spec in specs:
-        if place not in {each.place for each in spec.inputs if each.of_kafka}:
-            continue
+    reading = (of for of in specs if place in {each.place for each in of.inputs if each.of_kafka})
+    for spec in reading:
         with apart():
             settings = installation(spec)._replace(next="off")
             live = Reader(live_spec(spec, settings.root, about=False), settings)

@@ -91,9 +91,7 @@ def adopt(spec: Pipeline, paths: Paths, identity: Identity, held: Held, who: str
 
 
 def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
-    """Likewise, by a command. Whether batches have read records that are refused by now. Raises
-    LeaseHeld.
-    """
+    """Likewise by a command; whether batches have read what is refused by now. Raises LeaseHeld."""
     if read_identity(paths) is None:  # its first run does; there is nothing to lease
         return False
     with leased(paths, who) as held:
@@ -110,9 +108,7 @@ def made(paths: Paths, identity: Identity) -> Batch | None:
 
 
 def around(spec: Pipeline, times: Sequence[Span]) -> Iterator[Span]:
-    """These times, and those of copies: one that a Deduplicate dropped comes in the place of a
-    record that goes.
-    """
+    """These times, and those of dropped copies: one comes in the place of a record that goes."""
     dropping = chain.from_iterable(step.dropping for step in spec.steps)
     copies = (step.copies_for(spec.watermark_delay) for step in dropping)
     wider = sum(filter(None, copies), timedelta())
@@ -122,7 +118,7 @@ def around(spec: Pipeline, times: Sequence[Span]) -> Iterator[Span]:
 def mark(facts: Excise, scene: Scene) -> None:
     """Let ops.outdated say which rows batches have made with the records."""
     own = (scene.paths.root, scene.paths.pipeline, facts.generations)
-    for each in facts.taken if facts.batch >= 0 else ():
+    for each in facts.taken:
         pin = Pin(table_id=facts.ledger, version=each.excised.number)
         changes = (Changed(None, *span) for span in each.times)
         outdated.put(*own, EXCISED, pin, facts.batch, changes, scene.held, goes_back=False)

@@ -18,6 +18,7 @@ from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why
 from spark_jobs.repair.offsets.slices import Index, in_few, less, together
+from spark_jobs.settings.checked import FOREVER
 from spark_jobs.source.place import PLACE, Place
 from spark_jobs.source.positions import parts_of
 from spark_jobs.source.sources import BETWEEN, source_of
@@ -28,7 +29,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
 from spark_jobs.values.spans import Position, Span
 from spark_jobs.where.ask import AT, Answer, Question, ask as ask_application
-from spark_jobs.where.kept import Known
+from spark_jobs.where.kept import Kept, Known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -103,8 +104,7 @@ def look(
     found = [(Place(*place), at) for *place, at in zip(*columns, strict=True)]
     if len(found) > MOST or any(place.element >= FAR for place, _ in found):
         raise DecisionRefused.too_many_excised(most=MOST)
-    noted = [each for each in excisions(root, name) if each.topic_id == state.id]
-    known = [Places.told(each.places) for each in noted]
+    known = [Places.told(of.places) for of in excisions(root, name) if of.topic_id == state.id]
     new = [(place, at) for place, at in found if not any(place in each for each in known)]
     for line in _lines(wanted, told.counts, len(found), len(found) - len(new), gone):
         say(line)
@@ -165,14 +165,18 @@ def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Pa
         return {}, {}
     index = Index.read(paths, known.identity.generations, known.begins, known.end(known.audited))
     # A slice has no times of late and quarantined records. These others may have taken, and a
-    # replay may bring them in.
+    # replay may bring them in. Some may have expired where a batch has not all of its own.
     late = f"{known.own} AND ({Position('event_time').sql([span])})"
     found = index.possible([span])
     for table, among in (("late", late), ("quarantine", known.own)):
         sql = f'SELECT DISTINCT "partition", "offset" FROM {table} WHERE {among}'
         rows = ops_tables.query(paths.root, table, sql).to_pylist()
         found = together((found, parts_of(map(Place.of_row, rows))))
-    drained = {p: (part,) for p, part in index.within.items()}
+    drained: Parts = {p: (part,) for p, part in index.within.items()}
+    if reader.settings.rejected_days != FOREVER:
+        whole = Kept.read(known, {}).whole(known.batches)
+        sure = (of.start.parts(of.end) for of in known.batches if of.id in whole)
+        found = together((found, less(drained, together(sure))))
     inputs = enumerate(zip(spec.inputs, known.identity.topic_id.split(BETWEEN), strict=False))
     number = next((n for n, (topic, id_) in inputs if (topic.place, id_) == of), -1)
     all_, such = (by_input(each).get(number, {}) for each in (drained, found))

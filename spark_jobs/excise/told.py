@@ -4,6 +4,7 @@ command does then.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -45,13 +46,12 @@ def noted(
         shown = [new] if new else []
     elif not shown:
         say(f"{place}: no excision is noted")
-    for excision in shown:
-        for reader in readers:
-            try:
-                for line in effect(reader, excision):
-                    say(line)
-            except SluiceError as error:  # it keeps no other from it
-                say(f"{reader.name}: {error}")
+    for excision, reader in product(shown, readers):
+        try:
+            for line in effect(reader, excision):
+                say(line)
+        except SluiceError as error:  # it keeps no other from it
+            say(f"{reader.name}: {error}")
     if shown and (more := following({each.spec.name for each in readers}, specs)):
         say(f"{', '.join(more)}: their next drains note what changes above, for `sluice repair`")
     if new and execute:

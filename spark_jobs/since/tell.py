@@ -87,7 +87,7 @@ def told(
     until = newest if wrong is None else wrong
     found = states(table, right or 0, until)
     at = {n: each.read_at for n, each in enumerate(found) if each.read_at is not None}
-    _refuse_unread(found, {right, until} - {None}, newest)
+    _refuse_unread(found, [until] if right is None else [right, until], newest)
     condition, known, last = Condition(table, sql, key), dict[int, int](), max(at)
 
     def ask(number: int) -> bool:
@@ -97,14 +97,11 @@ def told(
         return known[number] > 0
 
     if not ask(last):
-        which = "the newest" if wrong is None else "which was named as wrong"
-        raise QuestionRefused.not_wrong(version=at[last], which=which)
+        raise QuestionRefused.not_wrong(version=at[last])
     odd = [n for n, each in enumerate(found) if n and not each.entry.note][-NEAR:]
     met = flips([*at], ask, (side for n in odd for side in (n - 1, n)))
     if not met:
-        kept = "is kept" if right is None else "was asked"
-        oldest = found[min(at)].version
-        raise QuestionRefused.always_wrong(version=oldest, kept=kept, asked=len(known))
+        raise QuestionRefused.always_wrong(version=found[min(at)].version, asked=len(known))
     causes, changes = Causes(spec, paths), []
     for before, after, to in reversed(met):
         made = found[before + 1 : after + 1][::-1]
@@ -117,9 +114,9 @@ def told(
     return Answer((*changes,), found[last].versions[-1], known[last], *counts, rows)
 
 
-def _refuse_unread(found: Sequence[State], wanted: set[int | None], newest: int) -> None:
+def _refuse_unread(found: Sequence[State], wanted: Sequence[int], newest: int) -> None:
     readable = {n for each in found if each.read_at is not None for n in each.versions}
-    for version in wanted - readable:
+    for version in (each for each in wanted if each not in readable):
         there = any(version in each.versions for each in found)
         why = "VACUUM has removed files of it" if there else "the log has no such version"
         first = min(readable, default=newest)

@@ -26,8 +26,6 @@ _COLUMNS = (
     "batch_id", "run_id", "late", "accepted", "malformed", "premature", "filtered",
     "first_event_time", "last_event_time", "watermark", "late_before", "operators", "audited_at",
 )  # fmt: skip
-_TOLD = ("last_event_time", "late", "accepted")
-"""Columns without which an account tells nothing of times."""
 
 
 class Slice(NamedTuple):
@@ -64,18 +62,13 @@ class Timed(NamedTuple):
         late = self.row["late"] if each.first < self.missed else 0
         return late + sum(self.row[name] or 0 for name in ("malformed", "premature", "filtered"))
 
-    @property
-    def day(self) -> datetime:
-        """The newest event time in it."""
-        found: datetime = self.row["last_event_time"]
-        return found
-
 
 def timed(spec: Pipeline, known: Known, since: datetime | None) -> list[Timed]:
     """Of the batches accounted since then, ascending. Raises QuestionRefused if there is none."""
     rows = accounts.stored(known.paths, known.identity, _COLUMNS)
     clock = _clock(spec, rows)
-    timed_ones = (row for row in rows if all(row[name] is not None for name in _TOLD))
+    telling = ("last_event_time", "late", "accepted")
+    timed_ones = (row for row in rows if all(row[name] is not None for name in telling))
     wanted = [row for row in timed_ones if since is None or row["audited_at"] >= since]
     if not wanted:
         raise QuestionRefused.no_batches(pipeline=spec.name)

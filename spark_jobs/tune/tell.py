@@ -78,23 +78,18 @@ def told(
     wanted = sorted({*(delays or around(present)), present})
     rules = {each: rule for each in wanted if (rule := of_spec(spec, each))}
     if len(rules) < len(wanted):
-        why = "no step keeps state"
-        if spec.entry is not None:
-            why = f"no event time tells which records its step {spec.entry.kind} drops as late"
-        raise QuestionRefused.clock_of_another(pipeline=spec.name, why=why)
+        raise QuestionRefused.clock_of_another(pipeline=spec.name)
     if (known := Known.read(Paths(settings.root, spec), spec)) is None:
         raise QuestionRefused.no_batches(pipeline=spec.name)
     batches = timed(spec, known, since)
     open_ = undecided(batches, rules.values())
     times, lost = read(Reader.of(spec, settings, known, ask), open_) if ask and open_ else ({}, "")
     by_day = defaultdict[str, list[Timed]](list)
-    for each in batches:
-        by_day[f"{each.day:%A}"].append(each)
-    last = max(each.day for each in batches)
-    days, seen = (
-        last - min(each.day for each in batches),
-        last - min(each.row["first_event_time"] for each in batches),
-    )
+    newest = [each.row["last_event_time"] for each in batches]
+    for at, each in zip(newest, batches, strict=True):
+        by_day[f"{at:%A}"].append(each)
+    last, days = max(newest), max(newest) - min(newest)
+    seen = last - min(each.row["first_event_time"] for each in batches)
     now, between = _largest(spec, batches), _between(batches)
     entered, prices = sum(each.entered for each in batches), list[Price]()
     waits = (between or timedelta()) if any(step.grouping_window for step in spec.steps) else None
@@ -122,15 +117,11 @@ def _between(batches: Sequence[Timed]) -> timedelta | None:
 
 
 def _largest(spec: Pipeline, batches: Iterable[Timed]) -> Counter[int]:
-    """Step -> the most rows of state that a batch has left. Another spec may have had other steps:
-    its batches tell nothing.
-    """
-    found, known = Counter[int](), {n for n, step in enumerate(spec.steps) if step.stateful}
+    """Step -> the most rows of state that a batch left. Batches of another spec tell nothing."""
+    found, stateful = Counter[int](), {n for n, step in enumerate(spec.steps) if step.stateful}
     for batch in batches:
-        of_batch = Counter[int]()
-        for each in batch.row["operators"] or ():
-            of_batch[each["step"]] += each["numRowsTotal"] or 0
-        found |= of_batch if of_batch.keys() <= known else Counter()
+        told = {of["step"]: of["numRowsTotal"] or 0 for of in batch.row["operators"] or ()}
+        found |= Counter(told if told.keys() <= stateful else {})
     return found
 
 

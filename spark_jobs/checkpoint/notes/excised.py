@@ -67,11 +67,7 @@ class Places:
 
     @classmethod
     def told(cls, texts: PlacesText) -> Self:
-        """As a note has them.
-
-        >>> [each.text() for each in Places.told({0: "6-7,9:0-1"})]
-        ['0:6', '0:7', '0:9:0', '0:9:1']
-        """
+        """As a note has them."""
         return cls({partition: _ends(text) for partition, text in texts.items()})
 
     def __contains__(self, place: Place) -> bool:
