@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.messages.offset_account import Account
+from spark_jobs.ops import ops_tables
 from spark_jobs.spec import Pipeline, Sliding
 from spark_jobs.spec.analysis.late_rule import micros, of_rows, watermark
 from spark_jobs.spec.analysis.lateness import first_timely, late_for_certain
@@ -283,6 +284,19 @@ def test_a_weekday_with_far_more_late_records_is_told_with_its_share(odd, days, 
     assert of_day.least == of_day.most
     assert of_day.shares[0] == shares[day]
     assert shares[[*calendar.day_name].index(name)] == shares[day]
+
+
+def test_a_step_that_the_spec_has_no_more_tells_nothing_of_its_state(tmp_path):
+    root = drained(tmp_path, HOURLY, [[Sent(START)], [Sent(START + MINUTE)]])
+    [now, *_] = told(HOURLY, root.settings, [timedelta(hours=1)]).prices
+    assert now.state_rows == 10
+    rows = [each | {"operators": [{"step": 7, "numRowsTotal": 5}]} for each in root.told("batches")]
+    ops_tables.replace(root.paths.root, "batches", rows[:1], "batch_id = 0")
+    [now, *_] = told(HOURLY, root.settings, [timedelta(hours=1)]).prices
+    assert now.state_rows == 10
+    ops_tables.replace(root.paths.root, "batches", rows, "true")
+    found = told(HOURLY, root.settings, [timedelta(hours=1)])
+    assert [row[3] for row in cells(found)] == ["not known"]
 
 
 def test_a_watermark_is_of_whole_milliseconds_and_not_before_1970():
