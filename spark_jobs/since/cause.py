@@ -115,7 +115,8 @@ def condition(spec: Pipeline, row: dict[str, Any]) -> str:
     ):
         return ""
     types = spec.inputs.types
-    told = [_same(name, row[name], types[name]) for name in names if name in row]
+    told = [equals(name, row[name], types[name]) for name in names if name in row]
+    told = ["" if "\\" in each else each for each in told]  # Spark reads on behind a backslash
     if last.grouping_keys is None:  # what has no comparison is left out: more records are found
         return " AND ".join(filter(None, told))
     if last.grouping_window is not None:
@@ -123,8 +124,3 @@ def condition(spec: Pipeline, row: dict[str, Any]) -> str:
             return ""
         told.append(Position(spec.inputs.event_time).sql([Span(row[START], row[END])]))
     return "" if "" in told else " AND ".join(told)
-
-
-def _same(name: str, value: Any, kind: str) -> str:
-    """Spark reads what follows a backslash otherwise."""
-    return "" if "\\" in str(value) else equals(name, value, kind)
