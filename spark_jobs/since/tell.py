@@ -19,9 +19,7 @@ from spark_jobs.values.own_columns import OF_A_KEY
 from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from spark_jobs.since.states import State
     from spark_jobs.spec import Pipeline
 
 NEAR = 16
@@ -87,7 +85,15 @@ def told(
     until = newest if wrong is None else wrong
     found = states(table, right or 0, until)
     at = {n: each.read_at for n, each in enumerate(found) if each.read_at is not None}
-    _refuse_unread(found, [until] if right is None else [right, until], newest)
+    readable = {n for each in found if each.read_at is not None for n in each.versions}
+    for version in (until if right is None else right, until):
+        if version not in readable:
+            there, first = (
+                any(version in of.versions for of in found),
+                min(readable, default=newest),
+            )
+            why = "VACUUM has removed files of it" if there else "the log has no such version"
+            raise QuestionRefused.no_version(version=version, why=why, first=first, last=newest)
     condition, known, last = Condition(table, sql, key), dict[int, int](), max(at)
 
     def ask(number: int) -> bool:
@@ -112,15 +118,6 @@ def told(
     rows = tuple((_seen(row), asked_by(spec, row)) for row in brought)
     counts = (len(known), len(found), len(found) - len(at))
     return Answer((*changes,), found[last].versions[-1], known[last], *counts, rows)
-
-
-def _refuse_unread(found: Sequence[State], wanted: Sequence[int], newest: int) -> None:
-    readable = {n for each in found if each.read_at is not None for n in each.versions}
-    for version in (each for each in wanted if each not in readable):
-        there = any(version in each.versions for each in found)
-        why = "VACUUM has removed files of it" if there else "the log has no such version"
-        first = min(readable, default=newest)
-        raise QuestionRefused.no_version(version=version, why=why, first=first, last=newest)
 
 
 def _seen(row: dict[str, Any]) -> dict[str, Any]:

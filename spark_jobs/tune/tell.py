@@ -5,11 +5,10 @@ Accounts -> the batches, with what is known of their times -> bounds for each de
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.draft.disorder import around
@@ -90,18 +89,20 @@ def told(
         by_day[f"{at:%A}"].append(each)
     last, days = max(newest), max(newest) - min(newest)
     seen = last - min(each.row["first_event_time"] for each in batches)
-    now, between = _largest(spec, batches), _between(batches)
+    ends: dict[str, datetime] = {each.row["run_id"]: each.row["audited_at"] for each in batches}
+    gaps = [later - one for one, later in pairwise(sorted(ends.values()))]
     entered, prices = sum(each.entered for each in batches), list[Price]()
-    waits = (between or timedelta()) if any(step.grouping_window for step in spec.steps) else None
+    between = sorted(gaps)[len(gaps) // 2] if gaps else timedelta()
+    waits = between if any(step.grouping_window for step in spec.steps) else None
     for delay, rule in rules.items():
         shares = {day: total(late(of, rule, times) for of in own) for day, own in by_day.items()}
-        rows, all_ = _estimated(spec, now, delay, seen, entered), total(shares.values())
+        rows, all_ = _estimated(spec, batches, delay, seen, entered), total(shares.values())
         prices.append(Price(delay, all_, rows, _odd(all_, shares) if days >= WEEKS else None))
     head = [
         f"{spec.name}: {entered:,} records that entered, in {len(batches):,} batches over "
         f"{days / timedelta(days=1):,.1f} days of event time to {last:%F %H:%M}"
     ]
-    if between is not None:
+    if gaps:
         head.append(f"half of the runs come within {approximate(between)} of the one before")
     odd_ones = ((each.delay, *each.weekday) for each in prices if each.weekday)
     odd = (f"with {interval(delay)}: {_share(of_day)} on {day}s" for delay, day, of_day in odd_ones)
@@ -109,31 +110,20 @@ def told(
     return Answer(present, waits, (*prices,), (*head,), (*odd, *notes))
 
 
-def _between(batches: Sequence[Timed]) -> timedelta | None:
-    """The time between two runs with records, that half of them keep."""
-    ends: dict[str, datetime] = {each.row["run_id"]: each.row["audited_at"] for each in batches}
-    gaps = [later - one for one, later in pairwise(sorted(ends.values()))]
-    return timedelta(seconds=median(each.total_seconds() for each in gaps)) if gaps else None
-
-
-def _largest(spec: Pipeline, batches: Iterable[Timed]) -> Counter[int]:
-    """Step -> the most rows of state that a batch left. Batches of another spec tell nothing."""
-    found, stateful = Counter[int](), {n for n, step in enumerate(spec.steps) if step.stateful}
-    for batch in batches:
-        told = {of["step"]: of["numRowsTotal"] or 0 for of in batch.row["operators"] or ()}
-        found |= Counter(told if told.keys() <= stateful else {})
-    return found
-
-
 def _estimated(
-    spec: Pipeline, now: Counter[int], delay: timedelta, seen: timedelta, entered: int
+    spec: Pipeline, batches: Sequence[Timed], delay: timedelta, seen: timedelta, entered: int
 ) -> int | None:
     """With this delay, if keys come evenly: as many more as a row stays longer, but no longer than
     event times were `seen`, and no more than the records that `entered` can make. None where a step
-    does not say how long a row stays, or no batch tells.
+    does not say how long a row stays, or no batch of these steps tells.
     """
+    largest, stateful = dict[int, int](), {n for n, of in enumerate(spec.steps) if of.stateful}
+    for batch in batches:
+        left = {of["step"]: of["numRowsTotal"] or 0 for of in batch.row["operators"] or ()}
+        if left.keys() <= stateful:
+            largest |= {n: max(rows, largest.get(n, 0)) for n, rows in left.items()}
     total = 0.0
-    for index, rows in now.items():
+    for index, rows in largest.items():
         step = spec.steps[index]
         if step.evicted_by == "nothing":
             total += rows
@@ -143,7 +133,7 @@ def _estimated(
             return None
         most = max(rows, entered * step.rows_per_record)
         total += min(most, rows * min(then, max(seen, before)) / before)
-    return round(total) if now else None
+    return round(total) if largest else None
 
 
 def _stays(step: Step, delay: timedelta) -> timedelta | None:
