@@ -20,6 +20,7 @@ from spark_jobs.since.states import GRID, Flip, flips, states
 from spark_jobs.since.tell import lines, told
 from spark_jobs.storage.root.path_forms import from_uri
 from spark_jobs.table.delta import door
+from spark_jobs.table.delta.log_entries import GENERATION
 from spark_jobs.table.delta.table import Delta
 from tests.harness.command import sluice_here
 from tests.harness.long_form import LONG, examples
@@ -328,6 +329,21 @@ def test_both_sides_of_what_no_drain_wrote_are_asked(drained, tmp_path):
     met = [(each.wrong, each.version) for each in found.changes]
     assert met == [(True, root.version), (False, version + 2), (True, version + 1)]
     assert found.asked < 30 < found.states
+
+
+def test_a_rewind_of_before_there_was_a_journal_is_none_of_a_persons(tmp_path):
+    """It gave the table to a generation in the commit behind it, which `wrong` leaves out."""
+    root = Drains(tmp_path / ROOT)
+    root.began((0, 3))
+    for given_away in (True, False):
+        root.table.restore(2)
+        restored = root.version
+        if given_away:
+            root.table.alter.set_table_properties({GENERATION: "g2"}, raise_if_not_exists=False)
+        [change, *_] = asked(root, "max(n) < 3", wrong=restored).changes
+        [(_, said, _)] = change.causes
+        assert said.startswith("a rewind to version 2" if given_away else "a person's RESTORE")
+        root.drain(4, 4)
 
 
 def test_a_column_that_came_later_is_null_before(tmp_path):
