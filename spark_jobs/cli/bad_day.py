@@ -88,6 +88,8 @@ def bisect(
     """
     from spark_jobs.since.tell import lines, told  # noqa: PLC0415 - Delta, which the help does not need
 
+    if right is not None and wrong is not None and right >= wrong:
+        raise typer.BadParameter("it is not before --wrong", param_hint="--right")
     with one_line_errors():
         require_readable(root := root_of(spec := registry.load(pipeline)))
         said = partial(typer.echo, err=True)

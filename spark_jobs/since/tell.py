@@ -19,7 +19,6 @@ from spark_jobs.values.own_columns import OF_A_KEY
 from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
-
     from spark_jobs.spec import Pipeline
 
 NEAR = 16
@@ -88,11 +87,9 @@ def told(
     readable = {n for each in found if each.read_at is not None for n in each.versions}
     for version in (until if right is None else right, until):
         if version not in readable:
-            there, first = (
-                any(version in of.versions for of in found),
-                min(readable, default=newest),
-            )
+            there = any(version in each.versions for each in found)
             why = "VACUUM has removed files of it" if there else "the log has no such version"
+            first = min(readable, default=newest)
             raise QuestionRefused.no_version(version=version, why=why, first=first, last=newest)
     condition, known, last = Condition(table, sql, key), dict[int, int](), max(at)
 

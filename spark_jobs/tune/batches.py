@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spark_jobs.ops.schema import Row
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.where.kept import Known
 
@@ -39,6 +40,10 @@ class Slice(NamedTuple):
     first: int
     """Smallest event time of them."""
     last: int
+
+    @property
+    def parts(self) -> Parts:
+        return {self.partition: ((self.first_offset, self.last_offset + 1),)}
 
 
 class Timed(NamedTuple):

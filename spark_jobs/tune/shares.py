@@ -85,10 +85,9 @@ def read(reader: Reader, slices: Sequence[Slice]) -> tuple[Read, str]:
     """Of each slice the event times of the records that entered on time; and why some slices are
     not among them. Raises what reading Kafka does, and ask.Failed.
     """
-    ranges = ((each, each.first_offset, each.last_offset + 1) for each in slices)
-    there = [of for of in ranges if not reader.nowhere({of[0].partition: (of[1:],)})]
-    sizes = accumulate(stop - first for _, first, stop in there)
-    few = [(of[0], n // AT_ONCE) for of, n in zip(there, sizes, strict=True) if n <= MOST]
+    there = [each for each in slices if not reader.nowhere(each.parts)]
+    sizes = accumulate(each.last_offset - each.first_offset + 1 for each in there)
+    few = [(each, size // AT_ONCE) for each, size in zip(there, sizes, strict=True) if size <= MOST]
     found: dict[Slice, Sequence[int]] = {}
     for _, some in groupby(few, lambda each: each[1]):
         found |= _times(reader, [each for each, _ in some])

@@ -11,9 +11,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
+from typer.testing import CliRunner
 from upath import UPath
 
 from spark_jobs.admin.rewind import rewind
+from spark_jobs.cli import app
 from spark_jobs.errors import QuestionRefused, SluiceError, TableChanged
 from spark_jobs.ops import ops_tables
 from spark_jobs.since.states import GRID, Flip, flips, states
@@ -391,4 +393,6 @@ def test_the_command_says_it_to_a_person(drained, tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert "since version 43" in done.stdout
     assert f"sluice where {SPEC.name} 0:42-42" in done.stdout
-    assert sluice_here({}, "bisect", SPEC.name, "m > 1").returncode == QuestionRefused.exit_status
+    for words, status in ((("m > 1",), QuestionRefused.exit_status),
+                          (("n >= 42", "--right", "9", "--wrong", "8"), 2)):  # fmt: skip
+        assert CliRunner().invoke(app, ["bisect", SPEC.name, *words]).exit_code == status
