@@ -283,8 +283,7 @@ def test_of_vacuumed_versions_all_that_may_have_made_it_are_named(tmp_path):
     assert (change.before, change.version) == (0, 20)
     assert [version for version, *_ in change.causes] == [*range(20, 0, -1)]
     said = [*lines(found)]
-    named = [each.split(":")[0] for each in said if each.startswith("  version ")]
-    assert named == [f"  version {version}" for version in range(20, 10, -1)]
+    assert sum(each.startswith("  version ") for each in said) == 10
     assert "  and 10 versions before these" in said
     assert "VACUUM" in said[-1]
     with fails(QuestionRefused, "no_version", version=7, why="VACUUM has removed files of it"):
