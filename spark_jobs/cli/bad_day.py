@@ -109,10 +109,12 @@ def bisect(
 def tune(
     pipeline: PipelineName,
     delay: Annotated[
-        list[str] | None, typer.Option(metavar="DURATION", help="Price this one. Default: nine.")
+        list[str] | None,
+        typer.Option(metavar="DURATION", help="A delay to price. Default: nine about the present."),
     ] = None,
     days: Annotated[
-        int | None, typer.Option(help="Batches of so many days. Default: all.", min=1, max=36_525)
+        int | None,
+        typer.Option(help="Only the batches of so many days. Default: all.", min=1, max=36_525),
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Read the records again whose event times decide.")
@@ -158,7 +160,7 @@ def tune(
 def excise(  # noqa: PLR0913, PLR0917 - each is an option
     topic: Annotated[str, typer.Option(metavar="TOPIC", help="The topic of the records.")],
     where: Annotated[
-        str, typer.Option(metavar="SQL", help="Which records. Without it: those of what is noted.")
+        str, typer.Option(metavar="SQL", help="Which records. Without it: what is noted goes on.")
     ] = "",
     start: From = None,
     end: To = None,
