@@ -212,7 +212,7 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
                 left |= lifted(of, wanted, say, execute=execute)
             else:
                 left |= noted(of, specs, wanted, most_records, say, execute=execute)
-        if lift and not left:
+        if lift and roots and not left:
             raise DecisionRefused.excision_unknown(excision=lift)
         if left and not execute:
             end_undone()
