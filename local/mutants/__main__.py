@@ -1,7 +1,8 @@
-"""`make mutants FILE=... TESTS=...`: what no test sees of a file; without FILE the table's files by
-their unit tests.
+"""`make mutants FILE=... TESTS=...`: what no test sees of a file, of Python or of Java; without FILE
+the table's files by their unit tests.
 
-MOST mutants of a file are tried, drawn by SEED. For packages whose tests need no Spark.
+MOST mutants of a file are tried, drawn by SEED, each for SECONDS of a processor at most. For
+packages whose tests need no Spark.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from local.mutants import java
 from spark_jobs.settings.installation import REPO
 from tests.harness.patience import VARIABLE as SLOWNESS
 
@@ -60,20 +62,29 @@ def fates(file: str, tests: list[str]) -> tuple[int, int, list[str]]:
     with TemporaryDirectory() as folder:
         copy = Path(folder)
         _copy_tracked_files(copy)
-        made = subprocess.run(
-            [PYTHON, HERE / "make.py", file, MOST, SEED], cwd=copy, capture_output=True, check=True
-        )
+        made = (_of_java if file.endswith(".java") else _of_python)(file, copy)
         variables = {"PYTHONPATH": f"{copy}:{copy / 'plugins'}", "PATH": "/usr/bin:/bin"}
         variables[SLOWNESS] = "3"  # or each fork measures it
+        variables["SECONDS"] = os.environ.get("SECONDS", "60")
         ran = subprocess.run(
             [sys.executable, HERE / "run.py", file, *tests],
-            cwd=copy, env=variables, input=made.stdout, stdout=subprocess.PIPE, check=True,
+            cwd=copy, env=variables, input=made, stdout=subprocess.PIPE, check=True,
         )  # fmt: skip
     whole, *mutants = map(json.loads, ran.stdout.splitlines())
     if not whole["lives"]:
         sys.exit(f"{' '.join(tests)} fails before anything was changed")
     alive = [_diff(whole["source"], each) for each in mutants if each["lives"]]
     return whole["all"], len(mutants), alive
+
+
+def _of_python(file: str, copy: Path) -> bytes:
+    made = [PYTHON, HERE / "make.py", file, MOST, SEED]
+    return subprocess.run(made, cwd=copy, capture_output=True, check=True).stdout
+
+
+def _of_java(file: str, copy: Path) -> bytes:
+    (copy / "jars").symlink_to(REPO / "jars")
+    return java.mutants(copy / file, int(MOST), SEED).encode()
 
 
 def _diff(source: str, mutant: dict[str, str]) -> str:

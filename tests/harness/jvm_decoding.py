@@ -1,4 +1,4 @@
-"""Decoding by sluice.decode.Decoder in a JVM of its own, without Spark."""
+"""Decoding by sluice.decode.Decoder in a JVM of its own."""
 
 import json
 import struct
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from local import files_jar, jvm
-from spark_jobs.decode.jvm import PENDING, described
+from spark_jobs.decode.jvm import PENDING, UNSURE, described
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.settings.installation import REPO
@@ -26,6 +26,20 @@ READ = {
 }  # fmt: skip
 
 
+Header = tuple[str, bytes | None]
+
+
+class Sent(NamedTuple):
+    """A record of Kafka."""
+
+    partition: int
+    offset: int
+    value: bytes | None
+    key: bytes | None = None
+    at: int | None = None
+    headers: Sequence[Header] | None = None
+
+
 class Told(NamedTuple):
     """What it made of one record: times in microseconds, dates in days."""
 
@@ -38,15 +52,12 @@ class JvmDecoding:
     """The program, which goes on until it is closed."""
 
     def __init__(self, classes: Path) -> None:
-        [compiler] = (REPO / "jars" / "build").glob("ecj-*.jar")
+        sources = [*map(str, (files_jar.SOURCES / "sluice" / "decode").glob("*.java")), PROGRAM]
+        compiled = [*files_jar.compiler(REPO / "jars"), "-nowarn", "-d", classes]
+        subprocess.run([*compiled, *sources], check=True, timeout=patient(120))
         spark = files_jar._spark_jars()  # noqa: SLF001 - those that drains use
         path = ":".join([str(classes), *map(str, spark.glob("*.jar"))])
         java = [jvm.java() or "java", *jvm.SMALL]
-        sources = [*map(str, (files_jar.SOURCES / "sluice" / "decode").glob("*.java")), PROGRAM]
-        compiled = [*java, "-jar", compiler, "-nowarn", "-source", "17", "-target", "17"]
-        subprocess.run(
-            [*compiled, "-cp", path, "-d", classes, *sources], check=True, timeout=patient(120)
-        )
         self._process = subprocess.Popen(
             [*java, "-cp", path, "sluice.decode.Decoded"],
             stdin=subprocess.PIPE,
@@ -67,40 +78,59 @@ class JvmDecoding:
         capture: CapturePolicy | None = None,
         keys: Sequence[bytes | None] | None = None,
         sent: Sequence[int | None] | None = None,
+        headers: Sequence[Sequence[Header] | None] | None = None,
     ) -> list[Told | None]:
         """Of each record what it made of it; None where it is not sure."""
+        nothing = [None] * len(values)
+        columns = zip(values, keys or nothing, sent or nothing, headers or nothing, strict=True)
+        records = [Sent(3, 10 * n, *each) for n, each in enumerate(columns)]
+        lines = self._answer(described(prepared, capture), records).split("\n")
+        return [_told(*each) for each in zip(lines, records, strict=True)]
+
+    def noted(
+        self, prepared: Prepared, records: Sequence[Sent], notes: dict[str, int | bool]
+    ) -> tuple[list[list[int]], list[str], str]:
+        """The numbers of each slice and the samples that tasks of Spark's note, and what they had
+        noted behind that.
+        """
+        answer = self._answer(described(prepared, None) | {"notes": notes}, records)
+        slices, _, samples = answer.partition("\n\n")
+        *samples_, left = samples.split("\n")
+        return [[*map(int, line.split())] for line in slices.split("\n")], samples_, left
+
+    def _answer(self, description: dict[str, Any], records: Sequence[Sent]) -> str:
         given, found = self._process.stdin, self._process.stdout
         assert given is not None
         assert found is not None
-        count = len(values)
-        parts = [
-            _framed(json.dumps(described(prepared, capture)).encode()),
-            struct.pack(">i", count),
-        ]
-        for key, value, at in zip(
-            keys or [None] * count, values, sent or [None] * count, strict=True
-        ):
-            parts += [
-                _framed(key),
-                _framed(value),
-                struct.pack(">q", NO_TIME if at is None else at),
-            ]
+        parts = [_framed(json.dumps(description).encode()), struct.pack(">i", len(records))]
+        for each in records:
+            at = NO_TIME if each.at is None else each.at
+            parts += [struct.pack(">iqq", each.partition, each.offset, at)]
+            parts += [_framed(each.key), _framed(each.value)]
+            parts.append(struct.pack(">i", -1 if each.headers is None else len(each.headers)))
+            for name, value in each.headers or ():
+                parts += [_framed(name.encode()), _framed(value)]
         given.write(b"".join(parts))
         given.flush()
         [length] = struct.unpack(">i", found.read(4))
-        return [_told(line) for line in found.read(length).decode().split("\n")]
+        return found.read(length).decode()
 
 
 def _framed(given: bytes | None) -> bytes:
     return struct.pack(">i", -1) if given is None else struct.pack(">i", len(given)) + given
 
 
-def _told(line: str) -> Told | None:
-    if line == "unsure":
+def _told(line: str, record: Sent) -> Told | None:
+    if unsure := UNSURE.search(line):
+        assert [*map(int, unsure.groups())] == [record.partition, record.offset]
         return None
-    *values, kept, reason = line.split(",")
+    *values, kafka, reason = line.split(",")
+    word, kept, *place = kafka.split()
+    at = "null" if record.at is None else str(record.at)
+    assert word == "kept"
+    assert place == [str(record.partition), str(record.offset), at, str(record.offset + 1)]
     assert _value(reason) in (None, PENDING)
-    return Told([_value(each) for each in values], kept == "kept true", reason != "null")
+    return Told([_value(each) for each in values], kept == "true", reason != "null")
 
 
 def _value(text: str) -> Any:

@@ -1,0 +1,140 @@
+"""The mutants of a Java file, by its text: as make.py has those of a Python file, without
+cosmic-ray.
+
+A mutant that Eclipse's compiler refuses is none. All are compiled at once: beside the package's own
+classes, each under a name of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from local import files_jar
+
+TOKEN = re.compile(
+    r"(?P<comment>/\*.*?\*/|//[^\n]*|@\w+(\([^)]*\))?|(?:package|import)[^;]*;)"
+    r"|(?P<text>\"(?:\\.|[^\"\\])*\")|(?P<letter>'(?:\\.|[^'\\])')"
+    r"|(?P<number>\b(?:0x[0-9A-Fa-f_]+|\d[\d_]*)L?\b(?!\.))|(?P<real>\d+\.[\de]+)"
+    r"|(?P<word>\w+)|(?P<sign>\+\+|--|<<|>>|[-+*/%&|=!<>]=|&&|\|\||->|::|\S)",
+    re.DOTALL,
+)
+OTHERS = {
+    "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",),
+    "!=": ("==",), "&&": ("||",), "||": ("&&",), "+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",),
+    "%": ("*",), "++": ("--",), "--": ("++",), "+=": ("-=", "="), "-=": ("+=", "="), "/=": ("*=",),
+    "|=": ("&=", "="), "&": ("|",), "|": ("&",), "<<": (">>",), ">>": ("<<",), "!": ("",),
+    "true": ("false",), "false": ("true",),
+}  # fmt: skip
+"""Words and signs -> what comes in their place."""
+OPENS, CLOSES = "([{", ")]}"
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    at: int
+
+
+class Change(NamedTuple):
+    """Of the text between two places."""
+
+    begin: int
+    end: int
+    to: str
+
+
+def mutants(file: Path, most: int, seed: str) -> str:
+    """A line of JSON with the source and the number of its mutants; of `most` of them, drawn by the
+    seed, a line with name, line and text.
+    """
+    source = file.read_text()
+    lines = {
+        source[: each.begin] + each.to + source[each.end :]: source.count("\n", 0, each.begin) + 1
+        for each in changes(source)
+    }
+    texts = [text for text in lines if text != source]
+    refused = _refused(file, texts)
+    found = [text for number, text in enumerate(texts) if number not in refused]
+    told: list[dict[str, object]] = [{"source": source, "all": len(found)}]
+    for at in sorted(random.Random(seed).sample(range(len(found)), min(most, len(found)))):
+        text = found[at]
+        told.append({"name": f"java {at}", "line": lines[text], "text": text})
+    return "\n".join(map(json.dumps, told))
+
+
+def changes(source: str) -> Iterator[Change]:
+    """All of them, also those that no compiler takes."""
+    found = [Token(str(m.lastgroup), m[0], m.start()) for m in TOKEN.finditer(source)]
+    tokens = [each for each in found if each.kind != "comment"]
+    for token in tokens:
+        end = token.at + len(token.text)
+        yield from (Change(token.at, end, to) for to in _others(token))
+    for number, (before, token) in enumerate(pairwise(tokens), 1):
+        if before.text in ("{", "}", ";", "->", ":") and (last := _end(tokens, number)):
+            yield Change(token.at, last.at + 1, ";")
+        if token.text == "return" and (last := _end(tokens, number)):
+            value = source[token.at + len("return") : last.at]
+            for to in (f"!({value})", f"1 + ({value})", "null", "true", "false", "0"):
+                yield Change(token.at, last.at, f"return {to}")
+        if before.text in ("if", "while") and (last := _closing(tokens, number)):
+            condition = source[token.at : last.at + 1]
+            for with_ in ("false &&", "true ||") if before.text == "if" else ("false &&",):
+                yield Change(token.at, last.at + 1, f"({with_} {condition})")
+
+
+def _others(token: Token) -> Iterator[str]:
+    if token.kind in ("word", "sign"):
+        yield from OTHERS.get(token.text, ())
+    elif token.kind == "text":
+        yield f'"?{token.text[1:]}'
+    elif token.kind == "letter":
+        number = ord(json.loads(f'"{token.text[1:-1]}"') if token.text != "'\"'" else '"')
+        yield from (f"(char) {number + more}" for more in (1, -1))
+    elif token.kind == "number":
+        yield from (f"({token.text} {more})" for more in ("+ 1", "- 1"))
+    elif token.kind == "real":
+        yield f"({token.text} / 2)"
+
+
+def _end(tokens: list[Token], start: int) -> Token | None:
+    """Of a statement that begins there: its semicolon. None of one with a block."""
+    depth = 0
+    for token in tokens[start:]:
+        depth += (token.text in OPENS) - (token.text in CLOSES)
+        if depth < 0 or token.text == "{":
+            return None
+        if token.text == ";" and not depth:
+            return token
+    return None
+
+
+def _closing(tokens: list[Token], start: int) -> Token | None:
+    """Of the parenthesis there its other."""
+    depth = 0
+    for token in tokens[start:]:
+        depth += (token.text == "(") - (token.text == ")")
+        if not depth:
+            return token
+    return None
+
+
+def _refused(file: Path, texts: list[str]) -> set[int]:
+    """The numbers of those that do not compile."""
+    with TemporaryDirectory() as folder:
+        for number, text in enumerate(texts):
+            renamed = re.sub(rf"\b{file.stem}\b", f"{file.stem}_{number}", text)
+            (Path(folder) / f"{file.stem}_{number}.java").write_text(renamed)
+        said = subprocess.run(
+            [*files_jar.compiler(files_jar.REPO / "jars"), "-nowarn", "-proceedOnError",
+             "-maxProblems", "100000", "-d", "none", *map(str, file.parent.glob("*.java")), folder],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        ).stdout  # fmt: skip
+    return {int(number) for number in re.findall(r"ERROR in \S+_(\d+)\.java", said)}
