@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from local import files_jar
+from spark_jobs.settings.installation import REPO
 
 TOKEN = re.compile(
     r"(?P<comment>/\*.*?\*/|//[^\n]*|@\w+(\([^)]*\))?|(?:package|import)[^;]*;)"
@@ -132,9 +133,11 @@ def _refused(file: Path, texts: list[str]) -> set[int]:
         for number, text in enumerate(texts):
             renamed = re.sub(rf"\b{file.stem}\b", f"{file.stem}_{number}", text)
             (Path(folder) / f"{file.stem}_{number}.java").write_text(renamed)
+        jars = REPO / "jars"
+        path = [*files_jar._spark_jars().glob("*.jar"), *(jars / "spark").glob("*.jar")]  # noqa: SLF001
         said = subprocess.run(
-            [*files_jar.compiler(files_jar.REPO / "jars"), "-nowarn", "-proceedOnError",
-             "-maxProblems", "100000", "-d", "none", *map(str, file.parent.glob("*.java")), folder],
+            [*files_jar.compiler(jars, path), "-nowarn", "-proceedOnError", "-maxProblems", "100000",
+             "-d", "none", *map(str, file.parent.glob("*.java")), folder],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         ).stdout  # fmt: skip
     return {int(number) for number in re.findall(r"ERROR in \S+_(\d+)\.java", said)}

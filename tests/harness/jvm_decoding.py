@@ -53,10 +53,10 @@ class JvmDecoding:
 
     def __init__(self, classes: Path) -> None:
         sources = [*map(str, (files_jar.SOURCES / "sluice" / "decode").glob("*.java")), PROGRAM]
-        compiled = [*files_jar.compiler(REPO / "jars"), "-nowarn", "-d", classes]
+        spark = [*files_jar._spark_jars().glob("*.jar")]  # noqa: SLF001 - those that drains use
+        compiled = [*files_jar.compiler(REPO / "jars", spark), "-nowarn", "-d", classes]
         subprocess.run([*compiled, *sources], check=True, timeout=patient(120))
-        spark = files_jar._spark_jars()  # noqa: SLF001 - those that drains use
-        path = ":".join([str(classes), *map(str, spark.glob("*.jar"))])
+        path = ":".join(map(str, [classes, *spark]))
         java = [jvm.java() or "java", *jvm.SMALL]
         self._process = subprocess.Popen(
             [*java, "-cp", path, "sluice.decode.Decoded"],

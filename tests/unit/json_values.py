@@ -17,7 +17,7 @@ FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 def us(text: str) -> int:
-    return (datetime.fromisoformat(text) - EPOCH) // timedelta(microseconds=1)
+    return (datetime.fromisoformat(text.upper()) - EPOCH) // timedelta(microseconds=1)
 
 
 def quoted(*texts: str) -> dict[str, str]:
