@@ -133,10 +133,10 @@ def _refused(file: Path, texts: list[str]) -> set[int]:
         for number, text in enumerate(texts):
             renamed = re.sub(rf"\b{file.stem}\b", f"{file.stem}_{number}", text)
             (Path(folder) / f"{file.stem}_{number}.java").write_text(renamed)
-        jars = REPO / "jars"
-        path = [*files_jar._spark_jars().glob("*.jar"), *(jars / "spark").glob("*.jar")]  # noqa: SLF001
+        jars, sparks = REPO / "jars", files_jar._spark_jars()  # noqa: SLF001 - those of drains
+        path = [*sparks.glob("*.jar"), *(jars / "spark").glob("*.jar")]
         said = subprocess.run(
-            [*files_jar.compiler(jars, path), "-nowarn", "-proceedOnError", "-maxProblems", "100000",
+            [*files_jar.compiler(jars, path), "-nowarn", "-proceedOnError", "-maxProblems", "9999",
              "-d", "none", *map(str, file.parent.glob("*.java")), folder],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         ).stdout  # fmt: skip
