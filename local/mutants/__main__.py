@@ -1,8 +1,7 @@
-"""`make mutants FILE=... TESTS=...`: what no test sees of a file of Python or Java; without FILE
-the table's files by their unit tests.
+"""`make mutants FILE=... TESTS=...`: what no test sees of a file of Python, or of the JVM's
+decoder; without FILE the table's files by their unit tests.
 
-MOST mutants of a file are tried, drawn by SEED, each for SECONDS of a processor at most. For
-packages whose tests need no Spark.
+MOST mutants of a file are tried, drawn by SEED. For packages whose tests need no Spark.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from local.mutants import java
 from spark_jobs.settings.installation import REPO
 from tests.harness.patience import VARIABLE as SLOWNESS
 
@@ -59,17 +57,19 @@ def _named(file: str, tests: str) -> tuple[str, str]:
 
 def fates(file: str, tests: list[str]) -> tuple[int, int, list[str]]:
     """How many mutants there are, how many were tried, and what those that live change."""
+    if file.endswith(".java"):
+        return _of_java(REPO / file, tests)
     with TemporaryDirectory() as folder:
         copy = Path(folder)
         _copy_tracked_files(copy)
-        made = (_of_java if file.endswith(".java") else _of_python)(file, copy)
+        made = subprocess.run(
+            [PYTHON, HERE / "make.py", file, MOST, SEED], cwd=copy, capture_output=True, check=True
+        )
         variables = {"PYTHONPATH": f"{copy}:{copy / 'plugins'}", "PATH": "/usr/bin:/bin"}
         variables[SLOWNESS] = "3"  # or each fork measures it
-        variables["SLUICE_MUTANTS"] = "1"  # hypothesis need not shrink what fails
-        variables["SECONDS"] = os.environ.get("SECONDS", "60")
         ran = subprocess.run(
             [sys.executable, HERE / "run.py", file, *tests],
-            cwd=copy, env=variables, input=made, stdout=subprocess.PIPE, check=True,
+            cwd=copy, env=variables, input=made.stdout, stdout=subprocess.PIPE, check=True,
         )  # fmt: skip
     whole, *mutants = map(json.loads, ran.stdout.splitlines())
     if not whole["lives"]:
@@ -78,14 +78,12 @@ def fates(file: str, tests: list[str]) -> tuple[int, int, list[str]]:
     return whole["all"], len(mutants), alive
 
 
-def _of_python(file: str, copy: Path) -> bytes:
-    made = [PYTHON, HERE / "make.py", file, MOST, SEED]
-    return subprocess.run(made, cwd=copy, capture_output=True, check=True).stdout
+def _of_java(file: Path, tests: list[str]) -> tuple[int, int, list[str]]:
+    from local.mutants import in_jvm  # noqa: PLC0415 - Python's have their tests in forks
 
-
-def _of_java(file: str, copy: Path) -> bytes:
-    (copy / "jars").symlink_to(REPO / "jars")
-    return java.mutants(copy / file, int(MOST), SEED).encode()
+    all_, tried, alive = in_jvm.fates(file, tests, int(MOST), SEED)
+    source = file.read_text()
+    return all_, len(tried), [_diff(source, {"name": "java", "text": text}) for text in alive]
 
 
 def _diff(source: str, mutant: dict[str, str]) -> str:

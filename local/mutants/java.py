@@ -1,24 +1,14 @@
-"""The mutants of a Java file, by its text: as make.py has those of a Python file, without
-cosmic-ray.
-
-A mutant that Eclipse's compiler refuses is none. All are compiled at once: beside the package's own
-classes, each under a name of its own.
+"""The changes of a Java file, by its text: as make.py has those of a Python file, without
+cosmic-ray. Also those that no compiler takes.
 """
 
 from __future__ import annotations
 
 import json
-import random
 import re
-import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
-
-from local import files_jar
-from spark_jobs.settings.installation import REPO
 
 TOKEN = re.compile(
     r"(?P<comment>/\*.*?\*/|//[^\n]*|@\w+(\([^)]*\))?|(?:package|import)[^;]*;)"
@@ -52,27 +42,13 @@ class Change(NamedTuple):
     to: str
 
 
-def mutants(file: Path, most: int, seed: str) -> str:
-    """A line of JSON with the source and the number of its mutants; of `most` of them, drawn by the
-    seed, a line with name, line and text.
-    """
-    source = file.read_text()
-    lines = {
-        source[: each.begin] + each.to + source[each.end :]: source.count("\n", 0, each.begin) + 1
-        for each in changes(source)
-    }
-    texts = [text for text in lines if text != source]
-    refused = _refused(file, texts)
-    found = [text for number, text in enumerate(texts) if number not in refused]
-    told: list[dict[str, object]] = [{"source": source, "all": len(found)}]
-    for at in sorted(random.Random(seed).sample(range(len(found)), min(most, len(found)))):
-        text = found[at]
-        told.append({"name": f"java {at}", "line": lines[text], "text": text})
-    return "\n".join(map(json.dumps, told))
+def changed(source: str) -> list[str]:
+    """The source with each change alone."""
+    texts = (source[: each.begin] + each.to + source[each.end :] for each in _changes(source))
+    return [text for text in dict.fromkeys(texts) if text != source]
 
 
-def changes(source: str) -> Iterator[Change]:
-    """All of them, also those that no compiler takes."""
+def _changes(source: str) -> Iterator[Change]:
     found = [Token(str(m.lastgroup), m[0], m.start()) for m in TOKEN.finditer(source)]
     tokens = [each for each in found if each.kind != "comment"]
     for token in tokens:
@@ -125,19 +101,3 @@ def _closing(tokens: list[Token], start: int) -> Token | None:
         if not depth:
             return token
     return None
-
-
-def _refused(file: Path, texts: list[str]) -> set[int]:
-    """The numbers of those that do not compile."""
-    with TemporaryDirectory() as folder:
-        for number, text in enumerate(texts):
-            renamed = re.sub(rf"\b{file.stem}\b", f"{file.stem}_{number}", text)
-            (Path(folder) / f"{file.stem}_{number}.java").write_text(renamed)
-        jars, sparks = REPO / "jars", files_jar._spark_jars()  # noqa: SLF001 - those of drains
-        path = [*sparks.glob("*.jar"), *(jars / "spark").glob("*.jar")]
-        said = subprocess.run(
-            [*files_jar.compiler(jars, path), "-nowarn", "-proceedOnError", "-maxProblems", "9999",
-             "-d", "none", *map(str, file.parent.glob("*.java")), folder],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        ).stdout  # fmt: skip
-    return {int(number) for number in re.findall(r"ERROR in \S+_(\d+)\.java", said)}

@@ -33,7 +33,7 @@ import upath  # noqa: F401
 
 from local.mutants.reached import Calls, First, function_of
 
-SECONDS = int(os.environ.get("SECONDS", "60"))
+SECONDS = 60
 """Of a processor, for the tests of a text. One that ends no loop is dead by them."""
 WAITS = 20
 """Times so long by the clock: the machine may be busy."""
@@ -68,8 +68,7 @@ def main(file: Path, words: list[str]) -> None:
         # Bytecode of another text of the same second and size is no longer this one's.
         os.utime(file, (number, number))
         if number:
-            called = tests.get(function_of(source, mutant["line"]), []) if tests else []
-            plugin: object = First(called)
+            plugin: object = First(tests.get(function_of(source, mutant["line"]), ()))
             lived = lives(words, plugin)
         else:
             lived = lives(words, Calls(file, told), WAITS * SECONDS)

@@ -1,11 +1,13 @@
 """Decoding by sluice.decode.Decoder in a JVM of its own."""
 
 import json
+import os
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
+from threading import Timer
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -52,17 +54,25 @@ class JvmDecoding:
     """The program, which goes on until it is closed."""
 
     def __init__(self, classes: Path) -> None:
-        sources = [*map(str, (files_jar.SOURCES / "sluice" / "decode").glob("*.java")), PROGRAM]
-        spark = [*files_jar._spark_jars().glob("*.jar")]  # noqa: SLF001 - those that drains use
-        compiled = [*files_jar.compiler(REPO / "jars", spark), "-nowarn", "-d", classes]
-        subprocess.run([*compiled, *sources], check=True, timeout=patient(120))
-        path = ":".join(map(str, [classes, *spark]))
-        java = [jvm.java() or "java", *jvm.SMALL]
+        sources = (files_jar.SOURCES / "sluice" / "decode").glob("*.java")
+        compiled(classes, [*sources, PROGRAM]).check_returncode()
+        self.start(classes)
+
+    def start(self, classes: Path) -> None:
+        """The program, from this folder; it has the decoder of a `package`, and so many `seconds`
+        for an answer.
+        """
+        path = os.pathsep.join(map(str, [classes, *_jars()]))
+        self.package, self.seconds = "sluice.decode", patient(120)
         self._process = subprocess.Popen(
-            [*java, "-cp", path, "sluice.decode.Decoded"],
+            [jvm.java() or "java", *jvm.SMALL, "-cp", path, "sluice.decode.Decoded"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
+
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
 
     def __enter__(self) -> Self:
         return self
@@ -102,7 +112,8 @@ class JvmDecoding:
         given, found = self._process.stdin, self._process.stdout
         assert given is not None
         assert found is not None
-        parts = [_framed(json.dumps(description).encode()), struct.pack(">i", len(records))]
+        parts = [_framed(self.package.encode()), _framed(json.dumps(description).encode())]
+        parts.append(struct.pack(">i", len(records)))
         for each in records:
             at = NO_TIME if each.at is None else each.at
             parts += [struct.pack(">iqq", each.partition, each.offset, at)]
@@ -110,10 +121,32 @@ class JvmDecoding:
             parts.append(struct.pack(">i", -1 if each.headers is None else len(each.headers)))
             for name, value in each.headers or ():
                 parts += [_framed(name.encode()), _framed(value)]
-        given.write(b"".join(parts))
-        given.flush()
-        [length] = struct.unpack(">i", found.read(4))
-        return found.read(length).decode()
+        late = Timer(self.seconds, self._process.kill)
+        late.start()
+        try:
+            given.write(b"".join(parts))
+            given.flush()
+            [length] = struct.unpack(">i", found.read(4))
+            return found.read(length).decode()
+        finally:
+            late.cancel()
+
+
+def compiled(to: Path, sources: Iterable[Path], *more: str) -> subprocess.CompletedProcess[str]:
+    """What the compiler says of them; their classes are in the folder `to`."""
+    words = [*files_jar.compiler(REPO / "jars", _jars()), "-nowarn", *more, "-d", str(to)]
+    return subprocess.run(
+        [*words, *map(str, sources)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=patient(120),
+    )
+
+
+def _jars() -> list[Path]:
+    return [*files_jar._spark_jars().glob("*.jar")]  # noqa: SLF001 - those that drains use
 
 
 def _framed(given: bytes | None) -> bytes:

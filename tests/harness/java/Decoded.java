@@ -7,6 +7,7 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
@@ -24,28 +25,43 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * What sluice.decode.Decoder makes of records: reads descriptions and records from standard input, and
- * writes a line for each record: its values, its column `kafka`, its reason; or why it is not sure. Where
- * a description has `notes`, a task of Spark's decodes, and the answer is what it has noted.
+ * What a package's Decoder makes of records: reads the package's name, a description and records from
+ * standard input, and writes a line for each record: its values, its column `kafka`, its reason; or why
+ * it is not sure. Where the description has `notes`, tasks of Spark decode, and the answer is what they
+ * have noted. What is raised ends it.
  */
-final class Decoded {
-  public static void main(String[] none) throws IOException, ClassNotFoundException {
+public final class Decoded {
+  public static void main(String[] none) throws IOException {
     DataInputStream in = new DataInputStream(new BufferedInputStream(System.in));
     DataOutputStream out = new DataOutputStream(System.out);
-    for (byte[] described = bytes(in); described != null; described = bytes(in)) {
-      String given = new String(described, StandardCharsets.UTF_8);
-      List<GenericInternalRow> records = new ArrayList<>();
-      for (int left = in.readInt(); left > 0; left--) {
-        records.add(record(in));
+    try {
+      for (byte[] name = bytes(in); ; name = bytes(in)) {
+        Class.forName(new String(name, StandardCharsets.UTF_8) + ".Decoded")
+            .getMethod("answer", DataInputStream.class, DataOutputStream.class)
+            .invoke(null, in, out);
+        out.flush();
       }
-      JsonNode notes = new ObjectMapper().readTree(given).path("notes");
-      byte[] text =
-          (notes.isMissingNode() ? told(given, records) : noted(given, notes, records))
-              .getBytes(StandardCharsets.UTF_8);
-      out.writeInt(text.length);
-      out.write(text);
-      out.flush();
+    } catch (EOFException ended) {
+      System.exit(0);
+    } catch (ReflectiveOperationException raised) {
+      raised.printStackTrace();
+      Runtime.getRuntime().halt(1);
     }
+  }
+
+  public static void answer(DataInputStream in, DataOutputStream out)
+      throws IOException, ClassNotFoundException {
+    String given = new String(bytes(in), StandardCharsets.UTF_8);
+    List<GenericInternalRow> records = new ArrayList<>();
+    for (int left = in.readInt(); left > 0; left--) {
+      records.add(record(in));
+    }
+    JsonNode notes = new ObjectMapper().readTree(given).path("notes");
+    byte[] text =
+        (notes.isMissingNode() ? told(given, records) : noted(given, notes, records))
+            .getBytes(StandardCharsets.UTF_8);
+    out.writeInt(text.length);
+    out.write(text);
   }
 
   private static GenericInternalRow record(DataInputStream in) throws IOException {
