@@ -128,6 +128,10 @@ class JvmDecoding:
             given.flush()
             [length] = struct.unpack(">i", found.read(4))
             return found.read(length).decode()
+        except (struct.error, BrokenPipeError):
+            self._process.kill()
+            self._process.wait()
+            raise
         finally:
             late.cancel()
 

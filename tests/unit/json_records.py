@@ -241,9 +241,9 @@ RECORDS: dict[str, dict[str | bytes | None, Any]] = {
     },
     FORMATTED.name: {"{@}": {}, "": REFUSED, '{@,"cost":"1","cost":"2"}': {"cost": Decimal(2)}},
     NESTED.name: {
+        '{@,"meta":{"optional":{"n":5}},"meta":{"at":"1970-01-01T00:00:00Z"}}': UNSURE,
         '{@,"user":{"amount":2},"user":{"amount":3}}': {"amount": Decimal(3)},
         '{@,"user":{"amount":2,"name":{"first":"x"}},"user":{"amount":3}}': {"amount": Decimal(3)},
-        '{@,"meta":{"optional":{"n":5}},"meta":{"at":"1970-01-01T00:00:00Z"}}': UNSURE,
         '{@,"meta":{"at":"1970-01-01T00:00:00Z","optional":{"n":5}},"meta":{"at":"1970-01-01T00:00:00Z"}}': {},
         '{@,"meta":{"at":"1970-01-01T00:00:00Z","optional":{"n":5}},'
         '"meta":{"at":"1970-01-01T00:00:00Z","optional":{}}}': {},
