@@ -81,19 +81,14 @@ class JvmDecoding:
         with self._process:
             self._process.kill()
 
-    def of(
-        self,
-        prepared: Prepared,
-        values: Sequence[bytes | None],
-        capture: CapturePolicy | None = None,
-        keys: Sequence[bytes | None] | None = None,
-        sent: Sequence[int | None] | None = None,
-        headers: Sequence[Sequence[Header] | None] | None = None,
+    def of(self, prepared: Prepared, values: Sequence[bytes | None]) -> list[Told | None]:
+        """Of each value what it made of it; None where it is not sure."""
+        return self.told(prepared, [Sent(3, 10 * n, value) for n, value in enumerate(values)])
+
+    def told(
+        self, prepared: Prepared, records: Sequence[Sent], capture: CapturePolicy | None = None
     ) -> list[Told | None]:
-        """Of each record what it made of it; None where it is not sure."""
-        nothing = [None] * len(values)
-        columns = zip(values, keys or nothing, sent or nothing, headers or nothing, strict=True)
-        records = [Sent(3, 10 * n, *each) for n, each in enumerate(columns)]
+        """As `of`, of records."""
         lines = self._answer(described(prepared, capture), records).split("\n")
         return [_told(*each) for each in zip(lines, records, strict=True)]
 

@@ -4,6 +4,7 @@ import random
 import struct
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from spark_jobs.decode.formats import Records
 from spark_jobs.decode.jvm_choice import why_python
-from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
+from spark_jobs.decode.raw_filter import OVERHEAD, CapturePolicy, RawFilter
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.decode.slices import Slice, SliceCounter, SlicePolicy
 from spark_jobs.spec import Avro, Csv, Field, Local, Topic
@@ -119,48 +120,93 @@ def us(at):
     return (at - EPOCH) // timedelta(microseconds=1)
 
 
+AHEAD = timedelta(minutes=10)
+LATE, CLOCK = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
+EDGE = (LATE, NOW, NOW + AHEAD, CLOCK, CLOCK + AHEAD)
+"""Of a record's time; and of its Kafka timestamp."""
+ONE = timedelta(microseconds=1)
+JUDGED = FLAT.model_copy(update={"max_ahead": AHEAD})
 HEADERS = (None, [], [("a", b"xy")], [("Ä", None), ("b", b"")])
+
+
+def valued(at: datetime, i: object = 1) -> bytes:
+    return f'{{"s":"a","at":"{at:%FT%T.%fZ}","i":{i}}}'.encode()
+
+
+def kept_in_both(in_jvm, records: list[Sent], most: int) -> list[bool]:
+    """Whether the bytes of each record are kept, within a budget."""
+    policy, prepared = (
+        CapturePolicy(us(LATE) // 1000, most, us(CLOCK) // 1000),
+        prepare(JUDGED, "", None),
+    )
+    raw = pa.StructArray.from_arrays(
+        [
+            pa.array([each.key for each in records], pa.binary()),
+            pa.array([each.value for each in records], pa.binary()),
+            of_headers([each.headers for each in records]),
+        ],
+        ["key", "value", "headers"],
+    )
+    sent = pa.array([each.at for each in records], TIMES)
+    kafka = pa.StructArray.from_arrays([sent, raw], ["timestamp", "raw"])
+    found = RawFilter(JUDGED, policy).apply(kafka, {"at": times_by_python(records)})
+    kept = found.field("raw").is_valid().to_pylist()
+    assert [each.kept for each in in_jvm.told(prepared, records, policy)] == kept
+    return kept
+
+
+def times_by_python(records: list[Sent]) -> pa.Array:
+    """The event times, null of malformed records."""
+    rows, reasons = by_python(prepare(JUDGED, "", None), [each.value for each in records])
+    return pa.array(
+        [None if why else row[1] for row, why in zip(rows, reasons, strict=True)], TIMES
+    )
 
 
 @given(
     records=st.lists(
-        st.tuples(MINUTES, st.none() | MINUTES, st.integers(0, 60), st.integers(-1, 9)),
+        st.tuples(MINUTES, st.none() | MINUTES, st.integers(-1, 9), st.sampled_from(HEADERS)),
         min_size=1,
         max_size=30,
     ),
     most=st.integers(0, 4_000),
 )
 def test_the_bytes_of_the_same_records_are_kept(in_jvm, records, most):
-    topic = FLAT.model_copy(update={"max_ahead": timedelta(minutes=10)})
-    policy = CapturePolicy(us(NOW) // 1000 - 600_000, most, us(NOW) // 1000)
-    times = [NOW + timedelta(minutes=minutes) for minutes, *_ in records]
-    sent = [None if each is None else NOW + timedelta(minutes=each) for _, each, *_ in records]
-    values = [
-        f'{{"s":"{"x" * length}","at":"{at:%FT%TZ}","i":{"1" if length % 7 else "-"}}}'.encode()
-        for at, (_, _, length, _) in zip(times, records, strict=True)
+    given_ = []
+    for n, (minutes, sent, length, headers) in enumerate(records):
+        value = valued(NOW + 10 * timedelta(minutes=minutes), length or "-")
+        key = None if length < 0 else b"k" * length
+        at = None if sent is None else us(NOW + 10 * timedelta(minutes=sent))
+        given_.append(Sent(3, n, value, key, at, headers))
+    kept_in_both(in_jvm, given_, most)
+
+
+def test_bytes_are_kept_up_to_the_last_one_of_the_budget(in_jvm):
+    records = [Sent(3, n, b"-", b"k" * n, headers=HEADERS[n % 4]) for n in range(8)]
+    records += [each._replace(key=None, value=None) for each in records]
+    names = [each.headers or () for each in records]
+    sizes = [
+        OVERHEAD + len(each.value or b"") + len(each.key or b"")
+        + sum(len(name.encode()) + len(value or b"") for name, value in headers)
+        for each, headers in zip(records, names, strict=True)
+    ]  # fmt: skip
+    for count, spent in enumerate(accumulate(sizes), 1):
+        for more in (-1, 0, 1):
+            assert sum(kept_in_both(in_jvm, records, spent + more)) == count - (more < 0)
+
+
+def test_bytes_are_kept_by_times_to_the_microsecond(in_jvm):
+    records = [
+        Sent(3, 0, valued(at + more * ONE), at=None if sent is None else us(sent))
+        for at in EDGE
+        for more in (-1, 0, 1)
+        for sent in (None, *EDGE)
     ]
-    keys = [None if length < 0 else b"k" * length for *_, length in records]
-    headers = [HEADERS[length % len(HEADERS)] for *_, length in records]
-    prepared = prepare(topic, "", None)
-    rows, reasons = by_python(prepared, values)
-    at = [None if why else row[1] for row, why in zip(rows, reasons, strict=True)]
-    raw = pa.StructArray.from_arrays(
-        [pa.array(keys, pa.binary()), pa.array(values, pa.binary()), of_headers(headers)],
-        ["key", "value", "headers"],
-    )
-    kafka = pa.StructArray.from_arrays([pa.array(sent, TIMES), raw], ["timestamp", "raw"])
-    found = RawFilter(topic, policy).apply(kafka, {"at": pa.array(at, TIMES)})
-    ahead = [None if each is None else us(each) for each in sent]
-    told = in_jvm.of(prepared, values, policy, keys, ahead, headers)
-    assert [each.kept for each in told] == found.field("raw").is_valid().to_pylist()
+    assert {*kept_in_both(in_jvm, records, 10**9)} == {True, False}
 
 
-AHEAD = timedelta(minutes=10)
-LATE, CLOCK = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
-EDGE = (LATE, NOW, NOW + AHEAD, CLOCK, CLOCK + AHEAD)
-"""Of a record's time; and of its Kafka timestamp."""
-ONE = timedelta(microseconds=1)
 OFFSETS = 20
+KEY = ',"z":1'
 
 
 def of_a_task(chance: random.Random, partition: int) -> list[Sent]:
@@ -170,36 +216,32 @@ def of_a_task(chance: random.Random, partition: int) -> list[Sent]:
     found, offset = [], -45
     for n in range(450):
         offset += chance.randint(1, 3)
-        at = f"{chance.choice(EDGE) + ONE * chance.randint(-1, 1):%FT%T.%fZ}"
-        more = "" if n % 7 else ',"z":1'
-        value = f'{{"s":"a","at":"{at}","i":{n if n % 50 else "x"}{more}}}'.encode()
+        at = chance.choice(EDGE) + ONE * chance.randint(-1, 1)
+        value = valued(at, f"{n if n % 50 else 'x'}{'' if n % 7 else KEY}")
         sent = chance.choice([None, *map(us, EDGE)])
         found.append(Sent(partition + n // 300, offset, value, at=sent))
     return found
 
 
-def slices_by_python(topic: Topic, notes: dict[str, int], records: list[Sent]) -> list[Slice]:
-    rows, reasons = by_python(prepare(topic, "", None), [each.value for each in records])
-    counter = SliceCounter(topic, SlicePolicy(OFFSETS, notes["late"] // 1000, us(CLOCK) // 1000))
+def slices_by_python(records: list[Sent]) -> list[Slice]:
+    counter = SliceCounter(JUDGED, SlicePolicy(OFFSETS, us(LATE) // 1000, us(CLOCK) // 1000))
     columns = {
         "partition": pa.array([each.partition for each in records], pa.int32()),
         "offset": pa.array([each.offset for each in records], pa.int64()),
         "timestamp": pa.array([each.at for each in records], TIMES),
     }
-    at = [None if why else row[1] for row, why in zip(rows, reasons, strict=True)]
     kafka = pa.StructArray.from_arrays([*columns.values()], [*columns])
-    counter.add(kafka, pa.array(at, TIMES))
+    counter.add(kafka, times_by_python(records))
     return [*counter.slices.values()]
 
 
 def test_tasks_note_pythons_slices_and_records_with_keys_that_no_field_names(in_jvm):
     chance = random.Random(61)
-    topic = FLAT.model_copy(update={"max_ahead": AHEAD})
     first, second = of_a_task(chance, 1), of_a_task(chance, 5)
     sizes = {1: 100_001, 2: 100_000, 3: 60, 4: 60, 100: 60}
     """Of the second task's records with such a key. With the third it has enough."""
     for n, each in enumerate(second):
-        value = each.value.replace(b',"z":1', b"")
+        value = each.value.replace(KEY.encode(), b"")
         if n in sizes:
             value = value[:-1] + b',"z":"' + b"x" * (sizes[n] - len(value) - 7) + b'"}'
             assert len(value) == sizes[n] or n > 2
@@ -211,11 +253,11 @@ def test_tasks_note_pythons_slices_and_records_with_keys_that_no_field_names(in_
         "late": us(LATE),
         "sampling": True,
     }
-    slices, samples, left = in_jvm.noted(prepare(topic, "", None), [*first, *second], notes)
+    slices, samples, left = in_jvm.noted(prepare(JUDGED, "", None), [*first, *second], notes)
     wanted = [
         [*each[:4], *each.times, *each.ahead, each.late, *each.late_times]
         for task in (first, second)
-        for each in slices_by_python(topic, notes, task)
+        for each in slices_by_python(task)
     ]
     assert sorted(slices) == sorted(wanted)
     good = [n for n in range(450) if n % 50]
@@ -227,7 +269,7 @@ def test_tasks_note_pythons_slices_and_records_with_keys_that_no_field_names(in_
     ]
     assert left == "0", "what was taken is gone"
     notes["sampling"] = False
-    _, samples, _ = in_jvm.noted(prepare(topic, "", None), first, notes)
+    _, samples, _ = in_jvm.noted(prepare(JUDGED, "", None), first, notes)
     assert samples == ["0"]
 
 
