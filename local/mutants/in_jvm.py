@@ -21,6 +21,7 @@ from local.mutants import java
 from tests.harness.jvm_decoding import PROGRAM, JvmDecoding, compiled
 
 SOURCES = files_jar.SOURCES / "sluice" / "decode"
+TESTS = ["tests/unit/test_jvm_decoder.py"]
 SECONDS = 40
 """Of an answer by the clock: the machine may be busy."""
 MORE = 3
@@ -28,7 +29,12 @@ MORE = 3
 
 
 def fates(file: Path, tests: list[str], most: int, seed: str) -> tuple[int, list[str], list[str]]:
-    """How many changes the text has, those that were tried, and those of them that live."""
+    """How many changes the text has, those that were tried, and those of them that live.
+
+    Raises SystemExit for a file of another package, or where the tests fail without a change.
+    """
+    if file.parent != SOURCES:
+        raise SystemExit(f"{file} is none of {SOURCES}: of Java these alone have mutants")
     texts = java.changed(file.read_text())
     drawn = random.Random(seed).sample(texts, min(MORE * most, len(texts)))
     with TemporaryDirectory() as folder:
@@ -41,9 +47,9 @@ def fates(file: Path, tests: list[str], most: int, seed: str) -> tuple[int, list
         refused = {int(n) for n in re.findall(r"ERROR in \S+/m(\d+)/", said)}
         left = [n for n in range(len(drawn)) if n not in refused][:most]
         with _Kept(classes) as kept:
-            if not kept.lives("sluice.decode", tests):
-                raise SystemExit(f"{' '.join(tests)} fails before anything was changed")
-            alive = [n for n in left if kept.lives(f"m{n}", tests)]
+            if not kept.lives("sluice.decode", tests or TESTS):
+                raise SystemExit(f"{' '.join(tests or TESTS)} fails before anything was changed")
+            alive = [n for n in left if kept.lives(f"m{n}", tests or TESTS)]
     return len(texts), [drawn[n] for n in left], [drawn[n] for n in alive]
 
 
