@@ -130,8 +130,15 @@ public final class Decoded {
   /** The slices, an empty line, and the samples. Two tasks have a half of the records each. */
   private static String noted(String given, JsonNode of, List<GenericInternalRow> records)
       throws IOException {
-    SparkConf conf = new SparkConf().setMaster("local[1]").setAppName("notes");
-    SparkContext context = SparkContext.getOrCreate(conf.set("spark.ui.enabled", "false"));
+    SparkConf conf =
+        new SparkConf()
+            .setMaster("local[1]")
+            .setAppName("notes")
+            .set("spark.ui.enabled", "false")
+            .set("spark.log.level", "ERROR")
+            .set("spark.driver.host", "localhost")
+            .set("spark.driver.bindAddress", "127.0.0.1");
+    SparkContext context = SparkContext.getOrCreate(conf);
     Notes notes =
         new Notes(
             context,
