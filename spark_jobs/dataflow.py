@@ -122,7 +122,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     raw>, as source/port.py reads them; of a stream, for each topic.
 
     `inputs` are the versions of the tables beside the stream. Each place has them from a note: of
-    the batch (side/pins.py), or of the plan of a repair.
+    the batch (checkpoint/notes/noted_versions.py), or of the plan of a repair.
 
     `capture` limits which records keep their raw bytes; without it, and for an archive, all do.
     With `capture` and `observed`, the query also observes counts and rejected records, for the

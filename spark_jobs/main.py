@@ -6,15 +6,17 @@ Its exit status is 0 if the job succeeded, else that of the error, which is in t
 
 from __future__ import annotations
 
+import gc
 import logging
+import os
 import sys
+import time
 from datetime import UTC, datetime
 from pkgutil import resolve_name
 
 from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch import processes
-from spark_jobs.launch.interpreter import prepare
 from spark_jobs.launch.session import close_stores
 from spark_jobs.messages import log
 from spark_jobs.messages.job import Drain, Printing, Run, Serve, Stage, read
@@ -44,13 +46,24 @@ def main(words: list[str], *, warm: bool = False) -> int:
     which attends to whoever waits for the run.
     """
     job = read(words)
-    prepare()
+    _prepare()
     if isinstance(job, Serve):
         return int(resolve_name(SERVE)(job.socket, lambda words: main(words, warm=True)))
     if not isinstance(job, Drain | Stage):
         return _print(job)
     with log.context(pipeline=job.pipeline, run=job.run_id):
         return _run(job, warm=warm)
+
+
+def _prepare() -> None:
+    """Make this process fit for a run, whatever ran in it before."""
+    log.setup(log_format())
+    # py4j logs every error that it passes on, also interrupted sleeps. PySpark logs what it raises.
+    for name in ("py4j", "SQLQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    gc.set_threshold(100_000)  # importing Great Expectations would start hundreds of collections
+    os.environ["TZ"] = "UTC"
+    time.tzset()  # Python state gets naive local times from Spark
 
 
 def _run(job: Run, *, warm: bool) -> int:

@@ -18,13 +18,13 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import GRACE, read_live
+from spark_jobs.checkpoint.notes.noted_versions import noted_now, still_read
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.errors import MaintenanceRefused, TableLacks
 from spark_jobs.ops import outdated
 from spark_jobs.repair.find.outdated_rows import Outdated
-from spark_jobs.side.pins import noted_now, still_read
 from spark_jobs.spec.analysis.ranged import mended, unmended
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.journal.change import under_way
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.journal.runner import settle
 
 if TYPE_CHECKING:

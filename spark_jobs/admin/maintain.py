@@ -7,6 +7,7 @@ two of them, or within one, loses nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +22,6 @@ from spark_jobs.admin.care import (
     settled_steps,
     table_steps,
 )
-from spark_jobs.admin.contents import unread
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
 from spark_jobs.checkpoint.notes.live import GRACE
@@ -29,16 +29,22 @@ from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import ArchiveSpec
 from spark_jobs.repair.exchange.staging import KEPT, leftovers, remove_leftovers
+from spark_jobs.repair.find.plan import PLAN
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.dimension import KEPT as CONTENTS
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import files_before, remove_files, remove_folder
 from spark_jobs.storage.object_store import require_writable
-from spark_jobs.storage.root.paths import OPS_TABLES, Paths, report_folders
+from spark_jobs.storage.pin import INPUTS
+from spark_jobs.storage.root.paths import CHECKPOINTS, OPS_TABLES, Paths, report_folders
 from spark_jobs.storage.root.store import opened
 from spark_jobs.table.port import RETENTION
 from spark_jobs.table.shared import maintenance
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
     from upath import UPath
 
 
@@ -83,7 +89,7 @@ def maintain_ops(settings: Settings) -> Intent:
     if not tables:
         return Intent((), None)
     unused = {path: maintenance.vacuum(path, execute=False) for path in tables}
-    contents = unread(root, datetime.now(UTC) - GRACE)
+    contents = _unread(root, datetime.now(UTC) - GRACE)
 
     def execute() -> None:
         remove_files(contents)
@@ -195,3 +201,25 @@ def _report_steps(pipeline: str, settings: Settings, now: datetime) -> Iterator[
                 f"remove {len(old):,} reports from {folder} that have expired",
                 partial(remove_files, old),
             )
+
+
+def _unread(root: UPath, before: datetime) -> list[UPath | Path]:
+    """The contents of files beside streams (side/of_file.py) that no batch has which Spark
+    remembers, nor a repair that is staged, and that nobody has kept since `before`. Nothing where a
+    note is torn: it may name any.
+    """
+    if not (found := files_before(root / CONTENTS, before)):
+        return []
+    named = set[str]()
+    for note in (
+        *(root / CHECKPOINTS).glob(f"*/*/*/{INPUTS}/[0-9]*"),
+        *(root / "staging").glob(f"*/*/{PLAN}"),
+    ):
+        try:
+            inputs = json.loads(note.read_bytes()).get("inputs", {})
+            named |= {pin["table_id"] for pin in inputs.values()}
+        except FileNotFoundError:  # forgotten meanwhile
+            continue
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return []
+    return [path for path in found if path.stem not in named]

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld
-from spark_jobs.journal.change import under_way
 from spark_jobs.runs.to_move import look
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline

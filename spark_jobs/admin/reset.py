@@ -13,9 +13,10 @@ from spark_jobs.admin.intent import Intent
 from spark_jobs.checkpoint.identity import read_identity, refuse_older_notes
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.begun import settle, under_way
 from spark_jobs.checkpoint.notes.live import GRACE, following, read_live
 from spark_jobs.errors import CheckpointBroken, LeaseHeld, RebuildRefused, SluiceError
-from spark_jobs.journal.change import Change, GoesLive, Scene, go_live, settle, under_way
+from spark_jobs.journal.change import Change, GoesLive, Scene, go_live
 from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.registry.archive_spec import RELEASED
 from spark_jobs.settings.installation import Settings

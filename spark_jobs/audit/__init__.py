@@ -1,6 +1,5 @@
-"""Audit: the account of each committed batch, which compares the counts of Spark, Kafka and Delta.
+"""Audit: the account of a committed batch, which compares the counts of Spark, Kafka and Delta.
 
-May import: checkpoint, dataflow, decode, messages, ops, side, source, spec, state, steps, storage,
-table, values. Imported by: repair, runs.
-Never here: a change of the rows that it counts.
+May import: messages, ops, source, spec, state, steps, table, values. Imported by: runs.
+Never here: a change of the rows that it counts, or which batch is next.
 """

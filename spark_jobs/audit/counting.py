@@ -17,12 +17,10 @@ from spark_jobs.state.open_groups import records_in_groups
 from spark_jobs.steps.chain import observation_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from spark_jobs.audit.progress import Progress
     from spark_jobs.audit.record_counts import RecordCounts
     from spark_jobs.audit.written import Written
-    from spark_jobs.storage.root.path_forms import SparkPath
+    from spark_jobs.state.table import Stores
     from spark_jobs.table.port import Table
 
 ByTopic = Mapping[str, Mapping[str, int]]
@@ -56,8 +54,8 @@ class Counting(Protocol):
         do not tell.
         """
 
-    def open(self, spark: SparkSession, checkpoint: SparkPath, batch: int) -> int | None:
-        """Those in the state after the batch; None if it does not tell."""
+    def open(self, stores: Stores) -> int | None:
+        """Those in the state; None if it does not tell."""
 
 
 def counting(spec: Pipeline) -> Counting | None:
@@ -124,5 +122,5 @@ class InGroups(NamedTuple):
             return 0
         return table.sum_of(written.version, self.measure) if self.is_last else None
 
-    def open(self, spark: SparkSession, checkpoint: SparkPath, batch: int) -> int | None:
-        return records_in_groups(spark, checkpoint, batch, self.spec, self.at)
+    def open(self, stores: Stores) -> int | None:
+        return records_in_groups(stores, self.spec, self.at)

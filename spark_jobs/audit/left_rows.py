@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pyspark.sql import SparkSession
-
 from spark_jobs.audit.counting import Grouped
 from spark_jobs.spec.steps.join import SEEN
-from spark_jobs.state.table import store_columns, store_rows
+from spark_jobs.state.table import Stores, store_columns
 from spark_jobs.steps.apart.join import JOINED_SEEN
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from spark_jobs.audit.written import Written
     from spark_jobs.messages.offset_account import Account
     from spark_jobs.spec import Join, Pipeline
-    from spark_jobs.storage.root.path_forms import SparkPath
     from spark_jobs.table.port import Table
 
 
@@ -62,9 +59,9 @@ class LeftRows(NamedTuple):
         entered = topics[self.step.left].get("accepted", 0)
         return Grouped(entered, written.rows if written else 0)
 
-    def open(self, spark: SparkSession, checkpoint: SparkPath, batch: int) -> int | None:
+    def open(self, stores: Stores) -> int | None:
         name = "left-keyWithIndexToValue"
-        rows = store_rows(spark, checkpoint, batch, 0, storeName=name)  # it is the last
+        rows = stores.rows(0, storeName=name)  # it is the last
         # By its place: a field of the topic may have the name `matched` too.
         [*_, matched] = store_columns(rows, "symmetricHashJoin", None)
         return rows.where(~matched.expression).count()

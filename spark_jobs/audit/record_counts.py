@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from spark_jobs.audit.progress import Progress
-from spark_jobs.decode.slices import Ids
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.capture import CLASSIFIED_SEEN
 
@@ -28,7 +27,7 @@ class RecordCounts(NamedTuple):
     premature: int = 0
     late: int = 0
     unkept: int = 0
-    """Malformed and premature records whose bytes are not kept (rejected_store.py)."""
+    """Malformed and premature records whose bytes are not kept (rejected/rejected_store.py)."""
     accepted: int = 0
     first_event_us: int | None = None
     last_event_us: int | None = None
@@ -39,12 +38,12 @@ class RecordCounts(NamedTuple):
     """Whether Kafka compacts the topic: then a record may be removed between two readings."""
     aborted: int = 0
     """Records of aborted transactions at the batch's offsets. They are not in `read`."""
-    schemas: Ids | None = None
-    """The ids of schemas that the records begin with; None if not known."""
+    schemas: tuple[tuple[str, int], ...] | None = None
+    """The ids of schemas that the records begin with, and how many do; None if not known."""
     fresh: int | None = None
     """Accepted records with a key that was not in the state of a Deduplicate; None if not known."""
     topics: Mapping[int, Mapping[str, int]] = MappingProxyType({})
-    """The same by a topic's number (audited_batch.py); empty with one topic or if some are gone."""
+    """The same by a topic's number (topic_account.py); empty with one topic or if some are gone."""
     rules: Mapping[str, int] = MappingProxyType({})
     """The records that fail each rule, if Kafka was read again."""
 

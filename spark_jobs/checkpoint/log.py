@@ -15,9 +15,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.micro_batch import Batch, of_log
 from spark_jobs.source.positions import Positions
-from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -124,8 +123,7 @@ class Checkpoint:
 
         Reads no other batch's file.
         """
-        milliseconds = int(self._read(batch_id)[0]["batchWatermarkMs"])
-        return at_milliseconds(milliseconds) if milliseconds > 0 else None
+        return of_log(int(self._read(batch_id)[0]["batchWatermarkMs"]))
 
     def partitions(self, batch_id: int) -> int | None:
         """How many state stores each stateful step has after the batch; None if its entry does not

@@ -16,16 +16,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import LeaseLost
+from spark_jobs.source.micro_batch import MILLISECOND, logged, of_log
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.files import create_whole
 from spark_jobs.storage.root.store import is_remote
-from spark_jobs.values.spans import EPOCH
-from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -111,7 +110,8 @@ def _slowest_ms(spec: Pipeline, clock: Clock) -> int:
     known = [time for time in times if time is not None]
     if not known or (heard_of and len(known) < len(times)):
         return 0
-    return _ms(min(known) if heard_of else max(known)) - _ms(EPOCH + spec.watermark_delay)
+    newest = min(known) if heard_of else max(known)
+    return logged(newest) - spec.watermark_delay // MILLISECOND
 
 
 def _of_slowest(clock: Clock) -> str:
@@ -119,11 +119,6 @@ def _of_slowest(clock: Clock) -> str:
     if silent:
         return f"nothing has come for silent_after: {silent} does not hold the watermark back"
     return "the watermark of the slowest topic moved, and no batch has used it yet"
-
-
-def _ms(at: datetime) -> int:
-    """Down, as Spark takes it."""
-    return (at - EPOCH) // timedelta(milliseconds=1)
 
 
 def heard(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> datetime | None:
@@ -137,9 +132,10 @@ def heard(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> datetime | No
         return clock.newest
     if clock.unread:  # not silent: when these came, nobody knows
         return clock.now
-    since, planned = clock.newest, set(checkpoint.planned())
+    since: datetime | None = clock.newest
+    planned = set(checkpoint.planned())
     for batch in reversed(checkpoint.committed()):
-        since = _at(checkpoint.clock_ms(batch))
+        since = of_log(checkpoint.clock_ms(batch))
         if batch - 1 not in planned or checkpoint.batch(batch).covered:  # purged, or the first
             break
     return since
@@ -161,10 +157,6 @@ def clock_ahead(spec: Pipeline, clock: Clock) -> str:
     )
 
 
-def _at(milliseconds: int) -> datetime:
-    return at_milliseconds(milliseconds)
-
-
 def _silence_watermark_ms(spec: Pipeline, clock: Clock, since: datetime | None) -> int:
     """The watermark that close_after gives a silent topic, in milliseconds since the epoch; 0 if
     the topic is not silent. `since`: when its newest record came.
@@ -176,7 +168,7 @@ def _silence_watermark_ms(spec: Pipeline, clock: Clock, since: datetime | None) 
         return 0
     if since is None or clock.now - since < spec.close_after:
         return 0
-    return _ms(clock.now - spec.close_after - spec.watermark_delay)
+    return logged(clock.now - spec.close_after - spec.watermark_delay)
 
 
 def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:

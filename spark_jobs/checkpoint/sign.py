@@ -20,7 +20,6 @@ from spark_jobs.checkpoint.object_lease import TTL_SECONDS
 from spark_jobs.errors import SluiceError
 from spark_jobs.storage.object_store import client
 from spark_jobs.storage.root.path_forms import delta_path
-from spark_jobs.values.times import utc
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -77,7 +76,7 @@ def _of_object(path: UPath, now: datetime) -> Sign:
         released = json.loads(content).get("released")
     except (FileNotFoundError, ValueError):  # another has taken it just now
         return Sign("silent")
-    at = utc(answer.meta["last_modified"])
+    at = answer.meta["last_modified"]
     if released or now - at > DEAD:
         return Sign("gone", _run_id(content), at)
     return Sign("silent" if now - at > SILENT else "alive", _run_id(content), at)

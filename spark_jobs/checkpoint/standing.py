@@ -29,7 +29,6 @@ from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.inputs import BETWEEN, Topics
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.numbering import input_of
 
 DataLoss = dict[int, tuple[int, int]]
 """Partition -> the first and last offset of the records that Kafka removed before the checkpoint
@@ -54,9 +53,8 @@ def data_loss(paths: Paths, declared: Topics, topic: SourceState) -> DataLoss:
     for number in topic.earliest.inputs - next_to_read.inputs:
         if checkpoint.initial_topic(number) == names[number]:
             next_to_read |= checkpoint.initial_offsets(number)
-    known = {0} | next_to_read.inputs
-    gone = next_to_read.parts(topic.earliest)
-    return {p: (at, stop - 1) for p, [(at, stop)] in gone.items() if input_of(p) in known}
+    gone = next_to_read.parts(topic.earliest.of_these({0} | next_to_read.inputs))
+    return {p: (at, stop - 1) for p, [(at, stop)] in gone.items()}
 
 
 def format_data_loss(loss: DataLoss, shown: Callable[[int], str] = str) -> str:

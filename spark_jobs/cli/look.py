@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.checkpoint.notes.live_spec import live_spec
+from spark_jobs.checkpoint.notes.live_spec import known_spec, live_spec
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.layout import fold, with_topics
 from spark_jobs.cli.terminal import (
@@ -236,7 +236,7 @@ def _at_work(where: str, pipeline: str) -> Iterator[str]:
     from spark_jobs.ops.at_work import at_work  # noqa: PLC0415 - pyarrow, which the help does not need
 
     for work in at_work(opened(where), pipeline, datetime.now(UTC)):
-        told = words(work)
+        told = words(work, known_spec(pipeline, where))
         parts = (told["standing"], told["phase"], f"So far {told['batches']}, left {told['left']};")
         line = " ".join(filter(None, (*parts, f"{told['rate']}; {told['when']}")))
         yield from fold(f"now: {visible(work.run_id)}: {line}", terminal_width() or 10_000)

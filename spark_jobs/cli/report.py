@@ -66,7 +66,7 @@ def report(
         spec = live_spec(spec, where)
         if html is None:
             at = Paths(where, spec).root
-            charts = map(lines, figures(at, pipeline, last, 0).charts)
+            charts = map(lines, figures(at, pipeline, spec, last, 0).charts)
             growing = growth_words.lines(growth(at, spec), datetime.now(UTC))
             for line in chain(*charts, growing):
                 say(line)

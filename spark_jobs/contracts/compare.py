@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.contracts.finding import Finding, Whom
-from spark_jobs.contracts.rules import of_rules
+from spark_jobs.contracts.finding import Finding, Whom, of_rules
 from spark_jobs.registry.fingerprint.environment import all_changes
 from spark_jobs.registry.fingerprint.topic import why_kept
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from spark_jobs.contracts.contract import Contract, Side
     from spark_jobs.registry.fingerprint.fields import Declared, FieldChange
     from spark_jobs.registry.fingerprint.topic import Classification
+
+    Rule = Mapping[str, object]
 
 if TYPE_CHECKING:
     from spark_jobs.contracts.contract import Column, Contract

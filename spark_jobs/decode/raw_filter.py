@@ -3,7 +3,7 @@
 Runs in Spark's Python workers.
 
 The bytes that it keeps are few, and return with the decoded columns: the audit need not read Kafka
-again for them (audit/rejected_record.py).
+again for them (rejected/rejected_record.py).
 """
 
 from __future__ import annotations

@@ -16,18 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.notes.begun import Begun, has_journal, settle as settle_note, under_way
 from spark_jobs.checkpoint.notes.live import refuse_not_live
 from spark_jobs.errors import CheckpointBroken, FormatNewer
-from spark_jobs.journal.change import (
-    Begun,
-    Change,
-    F,
-    Facts,
-    Scene,
-    has_journal,
-    settle as settle_note,
-    under_way,
-)
+from spark_jobs.journal.change import Change, F, Facts, Scene
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.table.tables import table_of

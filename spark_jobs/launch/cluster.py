@@ -18,8 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from spark_jobs.errors import ClusterUnreachable, NoExecutors, SluiceError
-from spark_jobs.launch.session import STATIC
-from spark_jobs.launch.sessions import Sessions
+from spark_jobs.launch.session import STATIC, Sessions
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import State
 

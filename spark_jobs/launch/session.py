@@ -17,12 +17,15 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from pyspark.java_gateway import ensure_callback_server_started
 
 from spark_jobs.errors import JarsMissing, SettingInvalid
+from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import State
 from spark_jobs.storage.root.store import is_s3
 from spark_jobs.values import pinned as language
@@ -97,7 +100,7 @@ def dynamic(state: State) -> dict[str, str]:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
         # By default Delta reads its log with 50 tasks. The logs of these tables are small.
         "spark.databricks.delta.snapshotPartitions": "1",
-        # By default Spark writes Parquet's deprecated INT96 (audit/rejected_store.py).
+        # By default Spark writes Parquet's deprecated INT96 (rejected/rejected_store.py).
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # A table that takes any column that is written would hide a change of the spec.
         "spark.databricks.delta.schema.autoMerge.enabled": "false",
@@ -230,3 +233,36 @@ def require_secret(gateway: Any) -> None:
     field = java.getClass().getSuperclass().getDeclaredField("authToken")
     field.setAccessible(True)
     field.set(java, secret)
+
+
+CLUSTER: Final = "spark_jobs.launch.cluster:Cluster"
+"""What has executors on other machines, and waits for them."""
+
+
+class Sessions:
+    """The session's place, for a block of a run. This one has all of Spark in one process."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self._name = name
+        self._settings = settings
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing is left open."""
+
+    def session(self, state: State) -> SparkSession:
+        """The Spark session."""
+        return session(self._name, state, self._settings.root)
+
+
+def sessions_of(name: str, settings: Settings) -> Sessions:
+    """By the installation's master."""
+    made: Sessions = (Sessions if settings.local else resolve_name(CLUSTER))(name, settings)
+    return made

@@ -15,7 +15,7 @@ from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.terms import NEWEST, moment
-from spark_jobs.values.truncated import TRUNCATED
+from spark_jobs.values.own_columns import TRUNCATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

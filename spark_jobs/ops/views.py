@@ -211,7 +211,7 @@ VIEWS = {
         "runs",
         more={},
     ),
-    # The account of each of several topics is in one text (audit/audited_batch.py).
+    # The account of each of several topics is in one text (audit/topic_account.py).
     Table.topics: View(
         _same("pipeline")
         | {"topic": _ACCOUNT, "batch": '"batch_id"', WHEN: '"audited_at"', "newest": _ACCOUNT}

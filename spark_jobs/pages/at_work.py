@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.errors import SluiceError
-from spark_jobs.registry import find as registry
 from spark_jobs.spec.duration import approximate
 
 if TYPE_CHECKING:
     from spark_jobs.ops.at_work import AtWork
+    from spark_jobs.spec import Pipeline
 
 PHASES = {
     "prepares": "It looks at the topic, the checkpoint and the table.",
@@ -21,15 +20,15 @@ BASES = {"batches": "by its last {}", "runs": "by the last {}"}
 ONE = {"batches": ("batch", "batches"), "runs": ("drain", "drains")}
 
 
-def words(work: AtWork) -> dict[str, str]:
-    """Name -> sentence. What is not known is told so."""
+def words(work: AtWork, spec: Pipeline | None) -> dict[str, str]:
+    """Name -> sentence. What is not known is told so. `spec`: None where it does not load."""
     return {
         "standing": _standing(work),
         "phase": _phase(work),
         "batches": f"{_counted(work.batches, 'batch', 'batches')}, {work.account.read:,} records",
         "left": _left(work),
         "rate": _rate(work),
-        "when": _when(work),
+        "when": _when(work, spec),
     }
 
 
@@ -70,7 +69,7 @@ def _rate(work: AtWork) -> str:
     return f"{work.per_second:,.0f} records a second, {basis}"
 
 
-def _when(work: AtWork) -> str:
+def _when(work: AtWork, spec: Pipeline | None) -> str:
     if work.standing in {"died", "ended"}:
         return "never: it does not work" if work.standing == "died" else ""
     if work.offsets_left == 0:
@@ -80,14 +79,12 @@ def _when(work: AtWork) -> str:
         return "not known: it takes longer than this rate says" if known else "not known"
     left = timedelta(seconds=work.seconds_left)
     about = approximate(left) if left >= timedelta(seconds=1) else "a second"
-    limits = "".join(f", or at {limit}" for limit in _limits(work.pipeline))
+    limits = "".join(f", or at {limit}" for limit in _limits(spec))
     return f"all is read in about {about}, {work.looked_at + left:%H:%M:%S} UTC{limits}"
 
 
-def _limits(pipeline: str) -> list[str]:
-    try:
-        spec = registry.load(pipeline)
-    except SluiceError:
+def _limits(spec: Pipeline | None) -> list[str]:
+    if spec is None:
         return []
     named = {"max_batches": spec.max_batches, "max_minutes": spec.max_minutes}
     return [f"{name}={value:g}" for name, value in named.items() if value is not None]

@@ -14,7 +14,7 @@ from spark_jobs.ops.forecast import LEAST, Forecast, after_runs, forecast, point
 from spark_jobs.ops.json_of_tables import BatchLine, StepUse
 from spark_jobs.pages import chart
 from spark_jobs.pages.chart import Chart, in_bytes
-from spark_jobs.pages.charts_of_runs import bytes_of_state, rows_in_state, stored_bytes
+from spark_jobs.pages.charts import bytes_of_state, rows_in_state, stored_bytes
 from spark_jobs.spec.duration import approximate
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.times import at_seconds

@@ -21,12 +21,11 @@ from spark_jobs.ops import history, history as ops_phases
 from spark_jobs.ops.json_of_tables import Batches, CheckLine, RunPage, Runs
 from spark_jobs.pages import growth as growth_words
 from spark_jobs.pages.chart import Chart
-from spark_jobs.pages.charts_of_runs import accounts, by_phase, lags, late_shares
+from spark_jobs.pages.charts import accounts, by_phase, lags, late_shares
 from spark_jobs.pages.growth import growth
 from spark_jobs.pages.run_page import run_page
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
-from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import Coverage
 from spark_jobs.spec.analysis.state_checks import state_checks_of
 from spark_jobs.storage.root.paths import Paths
@@ -48,9 +47,11 @@ class Figures(NamedTuple):
     charts: list[Chart]
 
 
-def figures(root: UPath, pipeline: str, limit: int, offset: int, charted: int = 0) -> Figures:
+def figures(
+    root: UPath, pipeline: str, spec: Pipeline | None, limit: int, offset: int, charted: int = 0
+) -> Figures:
     """Of `limit` runs and batches, after the newest `offset`. The charts have more runs, if
-    `charted` is more.
+    `charted` is more. `spec`: None where it does not load, and the history is there all the same.
     """
     most = max(limit, charted)
     runs = history.runs(root, pipeline, most, offset)
@@ -59,18 +60,13 @@ def figures(root: UPath, pipeline: str, limit: int, offset: int, charted: int = 
     charts = [
         accounts(runs.runs),
         lags(runs.runs),
-        late_shares(runs.runs, _late_share(pipeline)),
+        late_shares(runs.runs, _late_share(spec) if spec else None),
         by_phase(ops_phases.phases(root, pipeline, most, offset).runs),
     ]
     return Figures(found, batches, charts)
 
 
-def _late_share(pipeline: str) -> float | None:
-    """None where the spec does not load: the history is there all the same."""
-    try:
-        spec = registry.load(pipeline)
-    except SluiceError:
-        return None
+def _late_share(spec: Pipeline) -> float | None:
     share = next(
         (
             check.kwargs.get("max_value")
@@ -87,7 +83,7 @@ def report(spec: Pipeline, root: str, now: datetime, most: int, asked: Covered) 
     which `asked` is asked.
     """
     paths = Paths(root, spec)
-    found = figures(paths.root, spec.name, most, 0)
+    found = figures(paths.root, spec.name, spec, most, 0)
     runs = found.found.runs
     covered, why = _covered(spec, paths, asked)
     return (
@@ -105,7 +101,7 @@ def report(spec: Pipeline, root: str, now: datetime, most: int, asked: Covered) 
             figures=found,
             growth=growth(paths.root, spec),
             words=growth_words,
-            run=_run(run_page(paths.root, spec.name, runs[0].run_id)) if runs else None,
+            run=_run(run_page(paths.root, spec.name, runs[0].run_id, spec)) if runs else None,
             covered=covered,
             segments=segments(covered) if covered else [],
             unasked="A report does not ask it.",

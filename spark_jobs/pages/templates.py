@@ -14,7 +14,7 @@ from spark_jobs.errors.base import visible
 from spark_jobs.messages.stages import told
 from spark_jobs.ops.json_of_tables import OTHERS
 from spark_jobs.pages.chart import amount, drawn, in_bytes, number
-from spark_jobs.pages.charts_of_runs import by_day
+from spark_jobs.pages.charts import by_day
 from spark_jobs.pages.flow import SAID, drawing, sums
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.find.coverage import State

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.notes.noted_versions import newest_noted
 from spark_jobs.errors import AccountBehind
 from spark_jobs.journal.runner import settle
 from spark_jobs.repair.find.lost import refuse_gone
@@ -17,7 +18,6 @@ from spark_jobs.repair.find.plan_text import kept_lines, replay_lines
 from spark_jobs.repair.unit.sought import Brought, Sought
 from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.runs.preflight import preflight
-from spark_jobs.side.pins import newest_noted
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import Paths

@@ -15,7 +15,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import SluiceError, StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.few_records import for_records, release
-from spark_jobs.launch.sessions import sessions_of
+from spark_jobs.launch.session import sessions_of
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.repair.comparison import Comparison
 from spark_jobs.repair.compute.failing import named

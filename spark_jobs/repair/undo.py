@@ -14,9 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.notes.begun import has_journal
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import CheckpointBroken, RepairUnknown, SwapRefused
-from spark_jobs.journal.change import Change, Scene, has_journal
+from spark_jobs.journal.change import Change, Scene
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.terms import UNDO
 from spark_jobs.repair.exchange.exchange import (

@@ -11,10 +11,10 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from spark_jobs.audit.audit import Audit
 from spark_jobs.journal.runner import leased, settle as settle_begun
-from spark_jobs.launch.sessions import sessions_of
+from spark_jobs.launch.session import sessions_of
 from spark_jobs.messages.verdict import verdict
+from spark_jobs.runs.account.audit import Audit
 from spark_jobs.runs.evaluation import evaluate_checks
 from spark_jobs.runs.preflight import refuse_restored
 from spark_jobs.runs.query import Query

@@ -19,7 +19,6 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs import checks as expectations
-from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.counting import Counting, Grouped, counting
 from spark_jobs.audit.own_shares import own_shares, share
 from spark_jobs.checkpoint.notes.cursor import Cursor
@@ -28,10 +27,12 @@ from spark_jobs.messages.offset_account import OF_BATCHES, Account
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import accounts, ops_tables
+from spark_jobs.runs.account.audit import Audit
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates, state_checks_of
 from spark_jobs.spec.checks.check import TIMELY, StateMetrics
 from spark_jobs.state.open_groups import MOST_STATE_ROWS
+from spark_jobs.state.table import Stores
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.table import history
 
@@ -114,8 +115,7 @@ def open_groups(run: Run, cursor: Cursor, waiting: Unjudged) -> OpenGroups:
 def _records(run: Run, batch: int, step: Counting) -> int | None:
     if batch not in run.checkpoint.readable():
         return None
-    checkpoint = state_url(run.target.checkpoint)
-    return step.open(run.spark, checkpoint, batch)
+    return step.open(Stores(run.spark, state_url(run.target.checkpoint), batch))
 
 
 def state_metrics(

@@ -5,21 +5,24 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.checkpoint.notes.new_keys import NewKeys, read_new_keys
 from spark_jobs.decode.json.unnamed import Seen, is_named, names_of
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.messages.part import FEWEST, NewKey
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.spec import Field, Topic
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.storage.stored import Stored
 from spark_jobs.values import path as paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from upath import UPath
+
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
+
 
 LOG = logging.getLogger(__name__)
 MOST: Final = 50
@@ -127,3 +130,21 @@ def _new_key(seen: Seen, inputs: Topics) -> NewKey:
         offset=seen.offset,
         place=inputs.shown(seen.partition),
     )
+
+
+class NewKeys(Stored):
+    """The content of new_keys.json."""
+
+    keys: tuple[NewKey, ...] = ()
+    more: bool = False
+    """Whether there were more than it may hold."""
+    others: int = 0
+    """Keys, of the first run that saw such, whose names may be data and are not told."""
+
+
+def read_new_keys(path: UPath) -> NewKeys:
+    """What was told; nothing without the file, or if it does not parse: then it is told again."""
+    try:
+        return NewKeys.read(path)
+    except (FileNotFoundError, ValueError):
+        return NewKeys().over(path)

@@ -10,8 +10,8 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import with_new_topics
 from spark_jobs.checkpoint.identity import Present, read_superseded
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.errors import LeaseHeld
-from spark_jobs.journal.change import under_way
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.registry.root_by_name import refuse_elsewhere
 from spark_jobs.runs.lag import silent_topics

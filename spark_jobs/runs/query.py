@@ -26,11 +26,11 @@ from spark_jobs.source.kafka_reader import ends_early
 from spark_jobs.steps.timers import Timers
 
 if TYPE_CHECKING:
-    from spark_jobs.audit.audit import Audit
     from spark_jobs.checkpoint.run import Run
     from spark_jobs.decode.slice_notes import SliceNotes
     from spark_jobs.errors import SluiceError
     from spark_jobs.messages.part import NewKey
+    from spark_jobs.runs.account.audit import Audit
     from spark_jobs.runs.watch.limits import RunLimits
     from spark_jobs.source.port import SourceState
     from spark_jobs.source.positions import Positions

@@ -27,7 +27,7 @@ from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.launch import processes
-from spark_jobs.launch.sessions import sessions_of
+from spark_jobs.launch.session import sessions_of
 from spark_jobs.messages import job as jobs
 from spark_jobs.runs.resume.moved_root import name_own
 from spark_jobs.runs.to_move import look
@@ -35,7 +35,7 @@ from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.reader import operators
-from spark_jobs.state.table import store_rows
+from spark_jobs.state.table import Stores
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.object_store import require_writable
@@ -197,7 +197,7 @@ def contents(spark: SparkSession, checkpoint: SparkPath, batch: int, partitions:
     """
     found: Contents = {}
     for operator in operators(spark, checkpoint, batch):
-        stored = store_rows(spark, checkpoint, batch, operator.id, _readAllColumnFamilies="true")
+        stored = Stores(spark, checkpoint, batch).rows(operator.id, _readAllColumnFamilies="true")
         digest = F.xxhash64("column_family_name", "key_bytes", "value_bytes")
         # As a shuffle does, by whose partitions the stores are numbered.
         home = F.pmod(F.hash("partition_key"), F.lit(partitions))

@@ -6,7 +6,6 @@ import time
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.run import Run
@@ -15,6 +14,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import KeyNotes, SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.registry.fingerprint.topic import new_fields
+from spark_jobs.runs.account.audit import Audit
 from spark_jobs.runs.run_outcome import waits
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pkgutil import resolve_name
 from typing import Final, Literal
 
-from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.checkpoint.standing import DataLoss
 from spark_jobs.errors import SluiceError, unexpected
@@ -22,6 +21,7 @@ from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import HeldBack, NewKey
 from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse
 from spark_jobs.messages.withheld import of_report
+from spark_jobs.runs.account.audit import Audit
 from spark_jobs.runs.watch.limits import RunLimits
 from spark_jobs.runs.watch.stall import PULSE
 from spark_jobs.source.micro_batch import Batch

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs, refuse_missing_state
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.begun import refuse_under_way
 from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.errors import RepartitionRefused, StateIncompatible
-from spark_jobs.journal.change import refuse_under_way
 from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint, in_force, movable
 from spark_jobs.spec import Pipeline

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.settings.exposure import exposure
 from spark_jobs.settings.roots import parsed
 from spark_jobs.settings.variables import BY_SCHEDULE, VARIABLES
 from spark_jobs.spec import spark_options
@@ -136,3 +136,18 @@ CHECKS: Final[dict[str, Callable[[str], str]]] = {
     ),
     "SLUICE_PROOF": _proof,
 }
+
+
+def exposure(path: Path) -> str:
+    """Who besides the owner may change the file, or besides owner and group may read it, as text;
+    empty where nobody.
+
+    The group may read it: Kubernetes' fsGroup and systemd give a file to a service account in this
+    way.
+    """
+    mode = path.stat().st_mode
+    if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
+        who = "everybody on this machine" if mode & (stat.S_IROTH | stat.S_IWOTH) else "its group"
+        may = "change" if mode & (stat.S_IWOTH | stat.S_IWGRP) else "read"
+        return f"{who} may {may} it (mode {stat.S_IMODE(mode):04o})"
+    return ""

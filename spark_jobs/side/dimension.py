@@ -16,10 +16,8 @@ from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import refuse_unfit, times
 from spark_jobs.side.differing import at_time, by_key, differing
 from spark_jobs.side.of_file import OfFile
-from spark_jobs.side.of_table import OfTable
-from spark_jobs.side.place import Root, place_of
-from spark_jobs.side.unique import several
-from spark_jobs.side.versions import Versions
+from spark_jobs.side.place import Rooted, place_of
+from spark_jobs.side.versions import OfTable, Versions
 from spark_jobs.spec import Dimension
 from spark_jobs.spec.analysis.columns import types_of
 from spark_jobs.storage.pin import Changed, Pin
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.settings.installation import Settings
 
 FROM: Final = own("valid_from")
 """The first event time at which a row is valid; null: since ever."""
@@ -61,7 +58,7 @@ class DimensionSide:
     them.
     """
 
-    def __init__(self, declared: Dimension, settings: Settings | Root) -> None:
+    def __init__(self, declared: Dimension, settings: Rooted) -> None:
         self._declared = declared
         self._place = place_of(declared, settings.root)
         self._versions: Versions = (
@@ -195,3 +192,38 @@ class DimensionSide:
 
 def _told(row: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in row.items())
+
+
+MOST_TOLD: Final = 6
+"""Rows of keys that have several at a time."""
+
+
+def several(rows: pa.Table, keys: int) -> list[dict[str, Any]]:
+    """Some rows of keys that have others at the same time; nothing if there are none.
+
+    `rows` as a side has them: the first `keys` columns are the key; behind them are the two times,
+    if rows have times.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - what only plans reads no table
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    names = rows.column_names[:keys]
+    order = [(name, "ascending") for name in names]
+    beside, timed = rows, FROM in rows.column_names
+    if timed:  # null begins before all, and ends behind all
+        for column, never in ((FROM, -(2**63)), (TO, 2**63 - 1)):
+            number = pc.fill_null(rows.column(column).cast(pa.int64()), never)
+            beside = beside.set_column(rows.column_names.index(column), column, number)
+        order.append((FROM, "ascending"))
+    at = pc.sort_indices(beside, sort_keys=order)
+    ordered = beside.take(at)
+    before, after = ordered.slice(0, max(0, rows.num_rows - 1)), ordered.slice(1)
+    same = pc.equal(before.column(names[0]), after.column(names[0]))
+    for name in names[1:]:
+        same = pc.and_(same, pc.equal(before.column(name), after.column(name)))
+    if timed:
+        same = pc.and_(same, pc.greater(before.column(TO), after.column(FROM)))
+    found = pc.indices_nonzero(same).slice(0, MOST_TOLD // 2).to_pylist()
+    places = sorted({each for first in found for each in (first, first + 1)})
+    told: list[dict[str, Any]] = rows.take(at.take(pa.array(places, pa.int64()))).to_pylist()
+    return told

@@ -2,8 +2,8 @@
 
 Spark reads such a table anew in each batch, and notes nowhere what it read: a batch that runs again
 would get other rows, and table and state would part ways. So nobody opens it but by a Pin. A drain
-notes one for its batches, a repair or a verify one in its plan (side/pins.py).
-Without Spark, until rows are read.
+notes one for its batches (checkpoint/notes/noted_versions.py), a repair or a verify one in its
+plan. Without Spark, until rows are read.
 """
 
 from __future__ import annotations

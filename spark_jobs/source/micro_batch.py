@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Parts, Positions
-from spark_jobs.values.times import at_milliseconds
+from spark_jobs.values.times import EPOCH, at_milliseconds
+
+MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+def logged(at: datetime) -> int:
+    """A time as Spark's logs have it, in milliseconds since the epoch: the last one before it."""
+    return (at - EPOCH) // MILLISECOND
+
+
+def of_log(milliseconds: int) -> datetime | None:
+    """The way back; None of 0, which is none."""
+    return at_milliseconds(milliseconds) if milliseconds > 0 else None
 
 
 class Batch(NamedTuple):
@@ -59,4 +71,4 @@ class Batch(NamedTuple):
     @property
     def watermark(self) -> datetime | None:
         """The watermark in UTC; None before Spark has one."""
-        return at_milliseconds(self.watermark_ms) if self.watermark_ms > 0 else None
+        return of_log(self.watermark_ms)

@@ -14,7 +14,7 @@ from spark_jobs.source.place import Place
 from spark_jobs.values.numbering import by_input, input_of, numbered, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Set
 
     from pydantic import GetCoreSchemaHandler
 
@@ -97,6 +97,10 @@ class Positions:
     def within(self, number: int) -> Positions:
         """In the partitions of this input alone. See values/numbering.py."""
         return Positions(within(self.by_partition, number))
+
+    def of_these(self, inputs: Set[int]) -> Positions:
+        """In the partitions of these inputs alone."""
+        return Positions({p: at for p, at in self.by_partition.items() if input_of(p) in inputs})
 
     def of_inputs(self) -> dict[int, Positions]:
         """Input -> these, by its source's own numbers."""

@@ -6,6 +6,7 @@ The result names the property or the right to correct.
 from __future__ import annotations
 
 import difflib
+import re
 import socket
 import ssl
 from collections.abc import Iterable
@@ -23,7 +24,6 @@ from spark_jobs.errors import (
 )
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
-from spark_jobs.source import token_endpoint
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS
 
 HANDSHAKE_SECONDS = 3.0
@@ -51,7 +51,7 @@ def is_refusal(error: KafkaError) -> bool:
     """Whether the client was rejected, so that a retry cannot help."""
     match error.name():
         case "_AUTHENTICATION":
-            return not token_endpoint.is_down(error)
+            return not is_down(error)
         case "_TRANSPORT":
             return ALERT in error.str()
         case name:
@@ -102,7 +102,7 @@ def translated(
         brokers=settings.kafka,
         seconds=TIMEOUT_SECONDS,
         error=format_error(last or raised),
-        remedy=token_endpoint.unreachable_remedy(last, settings.kafka_config),
+        remedy=unreachable_remedy(last, settings.kafka_config),
     )
 
 
@@ -155,10 +155,10 @@ def _config_source(config: KafkaConfig) -> str:
 
 def _authentication_failed(error: KafkaError, settings: Settings) -> KafkaRefused:
     config = settings.kafka_config
-    if token_endpoint.is_not_trusted(error):
+    if is_not_trusted(error):
         return KafkaRefused.endpoint_certificate(
             error=format_error(error),
-            remedy=token_endpoint.certificate_remedy(error, _config_source(config)),
+            remedy=certificate_remedy(error, _config_source(config)),
         )
     if config.mechanism == "OAUTHBEARER" and "token" in error.str().lower():
         return KafkaRefused.no_token(client=_client(config), error=format_error(error))
@@ -220,3 +220,62 @@ def _certificate_problem(host: str, port: int, authorities: str) -> str | None:
         return str(error.verify_message)
     except OSError:
         return None
+
+
+# The token endpoint of OAUTHBEARER. The error text of librdkafka, and of its libcurl, is the only
+# information. Measured with librdkafka 2.16.0; tests/unit/test_token_endpoint.py checks it.
+URL = "sasl.oauthbearer.token.endpoint.url"
+DOWN = re.compile(
+    r"OAUTHBEARER token: (?:Failed to connect|Could not (?:connect|resolve)|Connection (?:timed "
+    r"out|refused|reset|died)|"
+    r"Operation timed out|Resolving timed out|(?:Recv|Send) failure|Empty reply|end of "
+    r"response|OpenSSL SSL_connect|"
+    r"TLS connect error: .*unexpected eof)"
+)
+"""The endpoint does not answer.
+
+Matches only the beginning of libcurl's text: for a status of 400 to 499 the text is the response's
+body, which may contain anything. For 429 and 500 to 599 librdkafka reports nothing and tries again.
+"""
+NOT_TRUSTED = re.compile(r"OAUTHBEARER token: (?:SSL certificate |SSL: |error (?:adding|setting) )")
+"""The endpoint's certificate is not trusted, or the file of trusted authorities cannot be read."""
+
+
+def is_down(error: KafkaError) -> bool:
+    """Whether the endpoint did not answer. A retry can help."""
+    return bool(DOWN.search(error.str()))
+
+
+def is_not_trusted(error: KafkaError) -> bool:
+    """Whether the endpoint's certificate is not trusted."""
+    return bool(NOT_TRUSTED.search(error.str()))
+
+
+def certificate_remedy(error: KafkaError, config_source: str) -> str:
+    """The remedy for a certificate that is not trusted.
+
+    `config_source` names the Kafka declaration.
+    """
+    if "expired" in error.str() or "not yet valid" in error.str():
+        return "Renew the endpoint's certificate, or correct this machine's clock."
+    if "OAUTHBEARER token: SSL: " in error.str():
+        return f"Name the host in {URL} as its certificate does, or get one that has this name."
+    return f"Give the certificate of its authority in https.ca.location ({config_source})."
+
+
+def unreachable_remedy(last: KafkaError | None, config: KafkaConfig) -> str:
+    """The remedy if no broker answered. `last` is the client's last error, if any.
+
+    While the client waits for a token, it connects to no broker: then the endpoint may be the
+    cause.
+    """
+    if last and is_down(last):
+        return f"Check that the token endpoint answers ({URL})."
+    endpoint = (
+        f", or that the token endpoint answers ({URL})"
+        if last is None and config.mechanism == "OAUTHBEARER"
+        else ""
+    )
+    return (
+        f"Check that Kafka runs and that SLUICE_KAFKA, or the named cluster's, is right{endpoint}."
+    )

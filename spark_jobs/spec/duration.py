@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -124,3 +124,22 @@ def zoned(field: str, value: datetime | None) -> None:
             "it has no time zone, so it means another time on another machine",
             "Use datetime(..., tzinfo=UTC)",
         )
+
+
+ZERO: Final = timedelta()
+
+
+def _signed(given: object) -> timedelta:
+    """A duration, or `-` and a duration."""
+    if isinstance(given, str) and given.strip().startswith("-"):
+        return -parse_duration(given.strip()[1:].strip())
+    if isinstance(given, timedelta) and given < ZERO:
+        return -parse_duration(-given)
+    return parse_duration(given)
+
+
+def shown(duration: timedelta) -> str:
+    return f"-{interval(-duration)}" if duration < ZERO else interval(duration)
+
+
+Distance = Annotated[timedelta, BeforeValidator(_signed), PlainSerializer(shown, return_type=str)]

@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 from spark_jobs.messages.state_answer import Expiring, Expiry, KeySizes, LargeKey, Power, cells
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.reader import TIMERS, StateOperator, opened
-from spark_jobs.state.table import StoreColumn, Table, store_rows
+from spark_jobs.state.table import StoreColumn, Stores, Table
 from spark_jobs.state.text import format_value
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.own_columns import PREFIX, WINDOW
@@ -41,7 +41,7 @@ def key_sizes(
     Bytes are of keys and values as Spark writes them: before RocksDB compresses them, with the
     indexes that Spark keeps of timers, lists and TTLs.
     """
-    rows = store_rows(spark, checkpoint, batch, operator.id, _readAllColumnFamilies="true")
+    rows = Stores(spark, checkpoint, batch).rows(operator.id, _readAllColumnFamilies="true")
     key = _key(rows)
     by_key = _by_key(rows, [*key.values()], one_row=operator.name.startswith("dedupe"))
     counted = Observation()

@@ -4,20 +4,17 @@ person asks of a state is reader.py's.
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession, functions as F
+from pyspark.sql import functions as F
 
 from spark_jobs.spec import Pipeline
-from spark_jobs.state.table import store_columns, store_rows
-from spark_jobs.storage.root.path_forms import SparkPath
+from spark_jobs.state.table import Stores, store_columns
 
 MOST_STATE_ROWS = 500_000
 """Rows of state up to which a run reads them: more would take longer than most deliveries."""
 
 
-def records_in_groups(
-    spark: SparkSession, checkpoint: SparkPath, batch: int, spec: Pipeline, index: int
-) -> int | None:
-    """The sum of the measure `counted_by` over all groups that are open after the batch.
+def records_in_groups(stores: Stores, spec: Pipeline, index: int) -> int | None:
+    """The sum of the measure `counted_by` over all groups that are open then.
 
     None if the state does not tell which of its buffers is that measure's
     (store_columns.buffer_names).
@@ -25,7 +22,7 @@ def records_in_groups(
     step = spec.steps[index]
     # By the spec: to read the operators' metadata is a job.
     operator = sum(later.stateful for later in spec.steps[index + 1 :])
-    rows = store_rows(spark, checkpoint, batch, operator)
+    rows = stores.rows(operator)
     counts = next(
         (
             column.expression

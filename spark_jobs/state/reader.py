@@ -18,7 +18,7 @@ from spark_jobs.errors import StateUnreadable
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.keys import parse
-from spark_jobs.state.table import StoreColumn, Table, start_coordinator, store_columns, store_rows
+from spark_jobs.state.table import StoreColumn, Stores, Table, start_coordinator, store_columns
 from spark_jobs.steps.bucket_processor import STATE, to_table, unpack
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.conversions import spark_type
@@ -157,7 +157,7 @@ def opened(
         options["readRegisteredTimers"] = "true"
     elif variable.name:
         options["stateVarName"] = variable.name
-    stored = store_rows(spark, checkpoint, batch, operator.id, **options)
+    stored = Stores(spark, checkpoint, batch).rows(operator.id, **options)
     if step and step.bucketed:
         stored = by_key(stored, step.bucketed)
     return stored, store_columns(stored, operator.name, step, ttl=variable.ttl)

@@ -71,23 +71,28 @@ def start_coordinator(spark: SparkSession) -> None:
     _ = spark.streams.active
 
 
-def store_rows(
-    spark: SparkSession, checkpoint: SparkPath, batch: int, operator: int, **options: str
-) -> DataFrame:
-    """The rows of a step's stores after the batch, as Spark's source of them gives them.
+class Stores(NamedTuple):
+    """The stores of all steps with state, after a batch."""
 
-    `operator` is its number in Spark: from the sink to the source, from 0. `options`: the source's
-    others (StateSourceOptions).
-    """
-    start_coordinator(spark)
-    source = spark.read.format("statestore").option("batchId", batch)
-    return source.option("operatorId", operator).options(**options).load(checkpoint)
+    spark: SparkSession
+    checkpoint: SparkPath
+    batch: int
+
+    def rows(self, operator: int, **options: str) -> DataFrame:
+        """Those of a step, as Spark's source of them gives them.
+
+        `operator` is its number in Spark: from the sink to the source, from 0. `options`: the
+        source's others (StateSourceOptions).
+        """
+        start_coordinator(self.spark)
+        source = self.spark.read.format("statestore").option("batchId", self.batch)
+        return source.option("operatorId", operator).options(**options).load(self.checkpoint)
 
 
 def store_columns(
     rows: DataFrame, operator: str, step: Step | None, *, ttl: bool = False
 ) -> list[StoreColumn]:
-    """The columns of the rows that `store_rows` gives, key columns first.
+    """The columns of the rows that Stores gives, key columns first.
 
     `operator` is its name in Spark.
 

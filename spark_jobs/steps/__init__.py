@@ -2,6 +2,6 @@
 order.
 
 May import: decode, errors, registry, side, source, spec, values. Imported by: audit, dataflow,
-repair, runs, sink, state, where.
+rejected, repair, runs, sink, state, where.
 Never here: a path, a table or a run.
 """

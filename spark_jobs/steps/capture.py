@@ -3,7 +3,7 @@ Kafka again for them.
 
 The raw filter keeps the bytes of all records that may be rejected. When the outcomes are known, the
 query observes the records that are rejected. The driver gets them with the batch's progress, and
-audit/rejected_record.py reads them there.
+rejected/rejected_record.py reads them there.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def observe_stateful_input(
     and kept array<struct>: the raw late records.
     """
     # Late by the watermark of the query's first batch. Of a batch with another one the audit uses
-    # neither these counts nor these records (audit/rejected_record.py, captured).
+    # neither these counts nor these records (runs/account/audited_batch.py, captured).
     late = _record(spec, F.lit(Outcome.LATE.value), F.lit(None).cast("string"))
     rows = stateful_input.withColumn(SUSPECT, is_late(spec, policy.late_before_ms))
     topic = Topics([spec.inputs[number]])
@@ -109,7 +109,7 @@ def observe_stateful_input(
 
 
 def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
-    """A record as audit/rejected_record.py reads it; null if its raw bytes were not captured."""
+    """A record as rejected/rejected_record.py reads it; null if its raw bytes were not captured."""
     parts = F.struct(
         "kafka.partition",
         "kafka.offset",

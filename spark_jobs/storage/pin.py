@@ -10,7 +10,9 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 INPUTS: Final = "inputs"
-"""The folder in Spark's, where the versions that batches read are noted (side/pins.py)."""
+"""The folder in Spark's, where the versions that batches read are noted
+(checkpoint/notes/noted_versions.py).
+"""
 
 
 class Pin(BaseModel):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.storage.stored import Stored
-from spark_jobs.upstream.moves import Appended, in_order, live_files, moves
+from spark_jobs.upstream.table_log import Appended, in_order, live_files, moves
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -64,7 +64,7 @@ class Noted(Stored):
     """The content of rows.json."""
 
     table_id: str
-    """Of what its rows are (log_place.py)."""
+    """Of what its rows are (table_log.py)."""
     version: int
     """The newest that is noted."""
     ends: tuple[int, int] = (0, 0)

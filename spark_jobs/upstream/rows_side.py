@@ -11,18 +11,16 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.side.place import place_of
+from spark_jobs.side.place import Rooted, place_of
 from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.storage.root.store import opened
 from spark_jobs.upstream.file_rows import as_json, rows_of
-from spark_jobs.upstream.log_place import log_of, own_id
-from spark_jobs.upstream.moves import live_files, moves
+from spark_jobs.upstream.table_log import live_files, log_of, moves, own_id
 from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span, joined, microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.settings.installation import Settings
     from spark_jobs.spec.table.upstream import Rows
     from spark_jobs.table.data_files import DataFile
 
@@ -40,7 +38,7 @@ Times = tuple[datetime | None, datetime | None]
 class RowsSide:
     """See Side. No step looks into it."""
 
-    def __init__(self, declared: Rows, settings: Settings) -> None:
+    def __init__(self, declared: Rows, settings: Rooted) -> None:
         self._declared = declared
         self._folder = opened(place_of(declared, settings.root))
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.noted_versions import noted_for, noted_now
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
-from spark_jobs.registry import find as registry
-from spark_jobs.side.pins import noted_for, noted_now
-from spark_jobs.side.place import place_of
+from spark_jobs.side.place import Rooted, maker_of, place_of
 from spark_jobs.source.port import Lasting, Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Table
@@ -24,8 +23,7 @@ from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.file_rows import file_at
-from spark_jobs.upstream.log_place import identity_of, log_of, own_id, refuse_unlike
-from spark_jobs.upstream.moves import moves
+from spark_jobs.upstream.table_log import identity_of, log_of, moves, own_id, refuse_unlike
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import at_milliseconds
 
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from upath import UPath
 
-    from spark_jobs.settings.installation import Settings
     from spark_jobs.source.port import Source, Versions
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
@@ -51,13 +48,13 @@ NOTE: Final = "rows.json"
 class RowsSource(Lasting):
     """See Source and Current. An offset is the number of a row (noted.py)."""
 
-    def __init__(self, spec: Pipeline, settings: Settings, until: Positions | None) -> None:
+    def __init__(self, spec: Pipeline, settings: Rooted, until: Positions | None) -> None:
         [topic] = spec.inputs
         assert isinstance(topic, Table)  # whose source it is
-        [beside] = topic.beside
+        [self._beside] = topic.beside
         self._topic, self._spec, self._until, self._root = topic, spec, until, settings.root
         self._paths = Paths(settings.root, spec)
-        self._folder = opened(place_of(beside, settings.root))
+        self._folder = opened(place_of(self._beside, settings.root))
 
     @property
     def rows_note(self) -> UPath:
@@ -109,10 +106,10 @@ class RowsSource(Lasting):
 
     def _held_back(self) -> str:
         """What has not passed the checks does not come."""
-        of = self._topic.of
-        if not of:
+        paths = maker_of(self._beside, self._root)
+        if paths is None:
             return ""
-        paths = Paths(self._root, registry.load(of))
+        of = paths.pipeline
         judged, newest = read_cursor(paths.cursor).judged_table_version, table_of(paths).version()
         if judged is None or not history.rows_changed(table_of(paths), judged, newest):
             return ""
@@ -294,7 +291,7 @@ class RowsSource(Lasting):
 
 
 def source(
-    spec: Pipeline, settings: Settings, _: Mapping[int, int], until: Positions | None
+    spec: Pipeline, settings: Rooted, _: Mapping[int, int], until: Positions | None
 ) -> Source:
     """Table.source names it."""
     return RowsSource(spec, settings, until)

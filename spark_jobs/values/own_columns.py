@@ -45,6 +45,8 @@ def is_own(column: str) -> bool:
 
 MALFORMED: Final = own("malformed")
 """Why a record does not decode; null if it does."""
+TRUNCATED: Final = "a truncate: all rows of the source's table are gone, and none of them is named"
+"""Of a malformed record that tells of a truncate; it is counted by it."""
 OUTCOME: Final = own("fate")
 """A record's outcome (steps/classify.py)."""
 RULES: Final = own("rules")

@@ -29,6 +29,13 @@ def at_milliseconds(since: float) -> datetime:
     return _after(since, timedelta(milliseconds=1))
 
 
+def at_micros(since: int | None) -> datetime | None:
+    """Likewise from microseconds: a Transform may make a time of another year, and every range of
+    the nearest one is there too. None of None.
+    """
+    return None if since is None else _after(since, timedelta(microseconds=1))
+
+
 def _after(number: float, unit: timedelta) -> datetime:
     try:
         return EPOCH + number * unit

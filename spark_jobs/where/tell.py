@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.checkpoint.notes.noted_versions import noted_for
 from spark_jobs.checkpoint.notes.published import told_newest_first
 from spark_jobs.launch.question import Failed
 from spark_jobs.repair.offsets.archived import NO_BATCH
-from spark_jobs.side.pins import noted_for
 from spark_jobs.source.positions import parts_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.times import time_of

@@ -108,7 +108,7 @@ def test_what_is_wrong_with_the_account_of_a_run_that_was_stopped_is_said_all_th
         max_offsets_per_batch=300,
     )
     scene.deliver_all()
-    monkeypatch.setattr("spark_jobs.audit.audit.balance", unbalanced)
+    monkeypatch.setattr("spark_jobs.runs.account.audit.balance", unbalanced)
 
     def ask(line: str):
         if "batch 0:" in line:

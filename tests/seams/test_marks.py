@@ -10,9 +10,9 @@ import pyarrow as pa
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.undo import undo
-from spark_jobs.side.pins import noted_now
 from spark_jobs.spec import Aggregate, Pipeline
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.storage import failpoint

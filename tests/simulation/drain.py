@@ -18,6 +18,7 @@ from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.notes.noted_versions import note
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
 from spark_jobs.excise.adopt import adopt
 from spark_jobs.journal.runner import leased, settle
@@ -29,7 +30,7 @@ from spark_jobs.runs.resume.marking import mark
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row, begun
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.pins import note, pin
+from spark_jobs.side.pins import pin
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline

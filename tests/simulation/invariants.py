@@ -6,11 +6,11 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import EXCISED
 from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.errors import CheckpointBroken, CheckpointForeign, SluiceError
 from spark_jobs.messages.event import Event
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.outdated_rows import Outdated
-from spark_jobs.side.pins import noted_now
 from spark_jobs.spec.analysis.ranged import ranged
 from tests.simulation import beside
 from tests.simulation.model import BAD_SALES, Deeds, Rows, found, standing, without

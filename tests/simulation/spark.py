@@ -53,7 +53,7 @@ class Spark:
 
 
 class _Cluster:
-    """As spark_jobs/launch/sessions.py: no process is started."""
+    """As spark_jobs/launch/session.py: no process is started."""
 
     def __init__(self, *_: Any) -> None:
         """Nobody is there."""

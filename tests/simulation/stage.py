@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.noted_versions import newest_noted
 from spark_jobs.errors import StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.preconditions import refuse_done, withdraw
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.pins import newest_noted
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.paths import Paths

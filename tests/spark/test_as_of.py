@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings, strategies as st
 
+from spark_jobs.checkpoint.notes.noted_versions import Pinned
 from spark_jobs.messages.request import Request
 from spark_jobs.proof.acts import acted, image_at
 from spark_jobs.proof.cases import Act, Record
@@ -308,7 +309,7 @@ def test_facts_have_the_noted_versions_and_behind_a_repair_the_newest(
     tried()
 
 
-def newest_always(checkpoint, _, spec, settings) -> pins.Pinned:
+def newest_always(checkpoint, _, spec, settings) -> Pinned:
     """What a run without a note would read."""
     return pins.pin(checkpoint, lambda: -1, spec, settings)
 

@@ -16,11 +16,11 @@ from spark_jobs.admin.accept import accept
 from spark_jobs.admin.care import MARGIN, needed
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.ranges_due import touched, untried
 from spark_jobs.repair.undo import undo
 from spark_jobs.runs.plan import plan
-from spark_jobs.side.pins import noted_now
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta.delta_log import Log
 from tests.harness.listener import Listener

@@ -6,10 +6,10 @@ import pytest
 
 from local.broker import create_topic
 from spark_jobs.admin.accept import accept
-from spark_jobs.audit.audit import Audit
 from spark_jobs.decode.raw_filter import OVERHEAD
 from spark_jobs.errors import CheckFailed
 from spark_jobs.launch.session import dynamic
+from spark_jobs.runs.account.audit import Audit
 from spark_jobs.runs.publish.publication import to_publish
 from spark_jobs.state.reader import operators, read
 from spark_jobs.storage import failpoint
@@ -97,7 +97,7 @@ def test_batches_whose_progress_spark_has_forgotten_are_read_again(scene, read_a
     remembers = {**dynamic(made.spec.state), "spark.sql.streaming.numRecentProgressUpdates": "1"}
     monkeypatch.setattr("spark_jobs.launch.session.dynamic", lambda _: remembers)
     monkeypatch.setattr(
-        "spark_jobs.audit.audit.AT_ONCE", 0
+        "spark_jobs.runs.account.audit.AT_ONCE", 0
     )  # it looks when the query has ended, and not before
     made.deliver()
     account = made.run().account

@@ -412,7 +412,7 @@ def test_rejected_elements_that_were_not_observed_are_read_again(kafka, tmp_path
     logs.made.run("first")
     monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 0)
     if by == "executors":
-        monkeypatch.setattr("spark_jobs.audit.second_read.COLLECTED_BYTES", 0)
+        monkeypatch.setattr("spark_jobs.runs.account.second_read.COLLECTED_BYTES", 0)
     logs.send(value([record(2), BAD, record(410)], [record(3), BAD]), b"x")
     logs.made.run("second")
     assert logs.account("second") == {

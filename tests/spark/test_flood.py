@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from confluent_kafka import Producer
 
-from spark_jobs.audit import second_read
+from spark_jobs.runs.account import second_read
 from spark_jobs.storage import failpoint
 from tests.harness.turns import held_by
 

@@ -144,7 +144,7 @@ def test_late_and_bad_records_keep_their_headers_and_are_decoded_again_from_each
             {"spark_jobs.decode.raw_filter.BUDGET": 0},
             {
                 "spark_jobs.decode.raw_filter.BUDGET": 0,
-                "spark_jobs.audit.second_read.COLLECTED_BYTES": 0,
+                "spark_jobs.runs.account.second_read.COLLECTED_BYTES": 0,
                 "spark_jobs.source.kafka_reader.reader": lambda _: "kafka",
             },
         ]

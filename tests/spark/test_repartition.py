@@ -12,11 +12,11 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.errors import CheckpointBroken, RepartitionRefused
-from spark_jobs.journal.change import under_way
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import kill_tree
-from spark_jobs.launch.sessions import sessions_of
+from spark_jobs.launch.session import sessions_of
 from spark_jobs.messages.job import Repartition, StateQuery
 from spark_jobs.runs.repartition import contents, repartition
 from spark_jobs.runs.told.state_view import state_view

@@ -5,8 +5,8 @@ import time
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from spark_jobs.audit.audit import Audit
 from spark_jobs.errors import RecordsGone
+from spark_jobs.runs.account.audit import Audit
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from spark_jobs.storage import failpoint

@@ -14,11 +14,11 @@ import pytest
 
 from local.broker import create_topic
 from spark_jobs.admin.quarantine import quarantine
-from spark_jobs.audit import second_read
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckFailed, RecordsRefused, SpecInvalid, StateIncompatible
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.undo import undo
+from spark_jobs.runs.account import second_read
 from spark_jobs.runs.explain import deep, explain
 from spark_jobs.spec import Pipeline, Rule, Transform, rule_share
 from spark_jobs.steps import capture

@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.audit import audit
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -20,6 +19,7 @@ from spark_jobs.errors import CheckpointBroken, StateIncompatible, TableChanged,
 from spark_jobs.ops import ops_tables
 from spark_jobs.proof.acts import files
 from spark_jobs.registry import find as registry
+from spark_jobs.runs.account import audit
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Check, Field, Topic
 from spark_jobs.storage import failpoint

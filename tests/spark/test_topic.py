@@ -10,11 +10,11 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from local.publish import create_topic
-from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Progress
 from spark_jobs.errors import TopicRemade
 from spark_jobs.messages.stages import summary
 from spark_jobs.pages.run_page import run_page
+from spark_jobs.runs.account.audit import Audit
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.watch.follower import Follower
 from spark_jobs.source.consumer import count_records

@@ -16,13 +16,14 @@ from upath import UPath
 from spark_jobs.checkpoint.branch import up_to
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes.noted_versions import note, noted_now
 from spark_jobs.ops import repairs
 from spark_jobs.registry.fingerprint.environment import environment
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.runs.resume.marking import mark
-from spark_jobs.side.pins import note, noted_now, pin
+from spark_jobs.side.pins import pin
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.spec.steps.step import Step

@@ -18,8 +18,8 @@ from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.errors import StateUnreadable
-from spark_jobs.journal.change import under_way
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.spec import History, Latest

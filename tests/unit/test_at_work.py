@@ -27,6 +27,7 @@ from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.roots import ROOT, report
 from tests.unit.checkpoints import Alone, begin, commit_batch, plan_batch
+from tests.unit.specs import pipeline
 
 REPO = Path(__file__).parents[2]
 NAME = "flight_events"
@@ -97,7 +98,7 @@ def test_before_anything_is_known_nothing_is_made_up(works):
         seen = works.seen()
     assert (seen.standing, seen.phase, seen.batches, seen.run_id) == ("works", "prepares", 0, "r")
     assert (seen.offsets_left, seen.per_second, seen.seconds_left) == (None, None, None)
-    told = words(seen)
+    told = words(seen, None)
     assert told["left"] == told["when"] == "not known"
 
 
@@ -115,7 +116,9 @@ def test_batches_rate_what_is_left_and_when_it_is_done_are_those_of_its_last_bat
     assert (seen.offsets_done, seen.offsets_left) == (700, 800)
     assert (seen.per_second, seen.basis, seen.measured) == (50, "batches", 1)
     assert seen.seconds_left == 800 / 50 - 2
-    assert words(seen)["when"].endswith("12:00:14 UTC")
+    assert words(seen, None)["when"].endswith("12:00:14 UTC")
+    limited = pipeline(max_minutes=5)
+    assert words(seen, limited)["when"].endswith("12:00:14 UTC, or at max_minutes=5")
 
 
 def test_before_its_first_batch_the_last_drains_say_how_long_it_takes_and_no_longer_than_that(
@@ -134,7 +137,7 @@ def test_before_its_first_batch_the_last_drains_say_how_long_it_takes_and_no_lon
     assert (seen.basis, seen.measured, seen.per_second) == ("runs", 5, 10)
     assert seen.seconds_left == 150 - 50
     assert late.seconds_left is None
-    assert "longer" in words(late)["when"]
+    assert "longer" in words(late, None)["when"]
 
 
 def test_the_terminal_has_a_line_of_it_above_the_runs_that_have_ended(works, monkeypatch):
@@ -216,7 +219,7 @@ def test_a_run_whose_process_was_killed_is_dead_at_once_and_ended_when_its_row_i
         other.wait()
     [seen] = at_work(UPath(root), NAME, datetime.now(UTC))
     assert seen.standing == "died"
-    assert words(seen)["phase"] == ""
+    assert words(seen, None)["phase"] == ""
     paths = Paths(str(root), find.load(NAME))
     with lease(paths.lease, "another command"):
         assert at_work(UPath(root), NAME, datetime.now(UTC))[0].standing == "died"

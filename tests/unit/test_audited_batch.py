@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.written import Written
@@ -13,6 +12,7 @@ from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.operator_metrics import REPORTED
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.runs.account.audited_batch import AuditedBatch, event_times
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 

@@ -1,6 +1,6 @@
 """The byte budget of one batch's quarantined records."""
 
-from spark_jobs.audit.rejected_store import MOST_REASON, ByteBudget, Share
+from spark_jobs.rejected.rejected_store import MOST_REASON, ByteBudget, Share
 
 
 def row(

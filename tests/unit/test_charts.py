@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops.json_of_tables import BatchLine, Bucket, RunLine, StepUse
 from spark_jobs.pages.chart import Bound, Chart, Series, drawn
-from spark_jobs.pages.charts_of_runs import (
+from spark_jobs.pages.charts import (
     accounts,
     by_day,
     bytes_of_state,

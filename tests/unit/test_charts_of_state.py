@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from spark_jobs.messages.state_answer import Expiring, Expiry, KeySizes, Power, StepAnswer
-from spark_jobs.pages.charts_of_state import A_BUCKET, a_key, expiry_chart, size_bars
+from spark_jobs.pages.charts import A_BUCKET, a_key, expiry_chart, size_bars
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = 3600

@@ -3,8 +3,7 @@
 from datetime import timedelta
 
 from spark_jobs.ops.json_of_tables import RunLine
-from spark_jobs.pages.check_history import check_lines
-from spark_jobs.registry import find as registry
+from spark_jobs.pages.run_page import check_lines
 from spark_jobs.spec import fresh
 from tests.harness.roots import NOON, Root, check
 from tests.unit.specs import pipeline
@@ -12,8 +11,7 @@ from tests.unit.specs import pipeline
 SPEC = pipeline(state_checks=(fresh("1 hour", severity="warning"), fresh("1 day")))
 
 
-def test_each_has_its_own_bound_and_history(tmp_path, monkeypatch):
-    monkeypatch.setattr(registry, "load", lambda _: SPEC)
+def test_each_has_its_own_bound_and_history(tmp_path):
     root = Root(tmp_path, SPEC)
     results = [
         check(
@@ -26,5 +24,6 @@ def test_each_has_its_own_bound_and_history(tmp_path, monkeypatch):
     earlier = which | {"checked_at": NOON - timedelta(hours=1)}
     root.put("checks", *(earlier | each.model_dump() for each in results))
     line = RunLine.model_construct(pipeline=SPEC.name, started_at=NOON)
-    found = [(each.bound, each.history) for each in check_lines(root.paths.root, line, results)]
+    lines = check_lines(root.paths.root, line, results, SPEC)
+    found = [(each.bound, each.history) for each in lines]
     assert found == [(3600.0, ("warning",)), (86400.0, ("critical",))]

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from spark_jobs.errors import DimensionUnfit
-from spark_jobs.side import of_file, of_table
+from spark_jobs.side import of_file, versions
 from spark_jobs.side.dimension import DimensionSide
 from spark_jobs.spec import Dimension, Field
 from tests.harness.refused import fails, has
@@ -134,6 +134,6 @@ def test_more_rows_than_the_driver_has_room_for_are_refused(tmp_path, monkeypatc
         read(file, "string")
     place = str(tmp_path / "of")
     deltalake.write_deltalake(place, pa.table({"id": ["a" * 200], "r": ["b"]}))
-    monkeypatch.setattr(of_table, "MOST", 100)
+    monkeypatch.setattr(versions, "MOST", 100)
     with fails(DimensionUnfit, "too_large", name="of", most=100):
         read(Path(place), "string")

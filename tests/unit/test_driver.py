@@ -15,7 +15,7 @@ from spark_jobs.sink.keyed import driver
 from spark_jobs.sink.keyed.driver import takes_table
 from spark_jobs.spec import Layout
 from spark_jobs.table.delta.delta_log import Log
-from spark_jobs.table.delta.live_rows import size
+from spark_jobs.table.delta.opened import size
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED
 from tests.unit.test_latest import Change, merge, table_at

@@ -11,8 +11,10 @@ from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.checkpoint.notes.excised import FAR, Known, Places, Refused, text_of
 from spark_jobs.checkpoint.notes.failing import UNREAD, FailingRecord, FailingRecords, read_failing
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import (
@@ -36,12 +38,10 @@ from spark_jobs.excise.note import (
     slots_of,
 )
 from spark_jobs.excise.told import effect, following
-from spark_jobs.journal.change import under_way
 from spark_jobs.repair.compute.account import beyond
 from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.repair.offsets.slices import less, together
-from spark_jobs.side.pins import noted_now
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Deduplicate, Field, Pipeline, State, Table

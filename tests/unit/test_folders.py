@@ -13,9 +13,9 @@ from spark_jobs.admin.care import remove_place
 from spark_jobs.admin.intent import Intent
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.errors import CheckpointBroken, LeaseHeld, LeaseLost
-from spark_jobs.journal.change import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish

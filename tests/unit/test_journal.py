@@ -2,9 +2,10 @@
 
 import pytest
 
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.errors import CheckpointBroken, LeaseLost, SwapRefused
 from spark_jobs.journal import runner
-from spark_jobs.journal.change import Change, Facts, Scene, under_way
+from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import CHANGES, carry_out, complete, leased, settle
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths

@@ -8,9 +8,9 @@ import pytest
 
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.errors import ApprovalMissing, CheckpointBroken, StagingStale, SwapRefused
 from spark_jobs.journal import runner
-from spark_jobs.journal.change import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import repairs
 from spark_jobs.repair import undo

@@ -23,7 +23,7 @@ from spark_jobs.sink.keyed.follow import merge_here
 from spark_jobs.spec import Field, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table import history
-from spark_jobs.table.delta.live_rows import size
+from spark_jobs.table.delta.opened import size
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION

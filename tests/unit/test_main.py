@@ -10,7 +10,7 @@ import pytest
 
 from spark_jobs import main as entry
 from spark_jobs.errors import ExpressionFailed, PipelineUnknown, RunStalled
-from spark_jobs.launch import interpreter, processes
+from spark_jobs.launch import processes
 from spark_jobs.messages.job import Drain, Repartition, Stage, read
 from spark_jobs.messages.report import Problem, Report, read_report
 from spark_jobs.storage import failpoint
@@ -23,7 +23,7 @@ from tests.unit.specs import pipeline
 def words(tmp_path, monkeypatch) -> list[str]:
     """A drain of a pipeline that there is not: it ends before Spark."""
     monkeypatch.setenv("TZ", "UTC")
-    monkeypatch.setattr(interpreter.gc, "set_threshold", lambda *_: None)
+    monkeypatch.setattr(entry.gc, "set_threshold", lambda *_: None)
     monkeypatch.setattr(processes, "watch", lambda: None)
     time.tzset()
     return Drain(pipeline="nowhere", report=str(tmp_path / "report.json"), run_id="run").words()

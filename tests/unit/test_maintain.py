@@ -24,6 +24,7 @@ from spark_jobs.admin.maintain import maintain, maintain_ops
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.notes.live import refuse_dead
+from spark_jobs.checkpoint.notes.noted_versions import Pins
 from spark_jobs.checkpoint.notes.published import Published, read_published
 from spark_jobs.cli import app
 from spark_jobs.errors import LeaseHeld, MaintenanceRefused, TableContended
@@ -32,7 +33,6 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.proof.acts import files
 from spark_jobs.settings.installation import REPO, Settings
-from spark_jobs.side.pins import Pins
 from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.paths import OPS_TABLES, Paths, report_path
 from spark_jobs.table.delta import compaction

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import given, settings, strategies as st
 
-from spark_jobs.side.pins import noted_now
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.storage.pin import Changed
 from tests.harness.long_form import examples
 from tests.unit import beside

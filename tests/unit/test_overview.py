@@ -10,16 +10,16 @@ from upath import UPath
 
 from spark_jobs.checkpoint import lease as lease_of_files, sign as sign_of_life
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.checkpoint.object_lease import ObjectLease
-from spark_jobs.journal.change import Begun
 from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.pages.overview import lines as of_files
-from spark_jobs.pages.overview.json_of_overview import PipelineLine, strip
-from spark_jobs.pages.overview.lines import YOUNG_SECONDS, lines, overview
-from spark_jobs.pages.overview.reading import Due
+from spark_jobs.overview import lines as of_files
+from spark_jobs.overview.json_of_overview import PipelineLine, strip
+from spark_jobs.overview.lines import YOUNG_SECONDS, lines, overview
+from spark_jobs.overview.reading import Due
 from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.roots import Root, manifest

@@ -19,7 +19,7 @@ from tests.harness.refused import fails
 
 SOURCES = Path(__file__).parents[2]
 PACKAGES = (
-    "source", "decode", "steps", "sink", "table", "audit", "checks.py", "repair", "admin/rebuild",
+    "source", "decode", "steps", "sink", "table", "audit", "rejected", "checks.py", "repair", "admin/rebuild",
     "runs",
 )  # fmt: skip
 NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
@@ -27,11 +27,12 @@ NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 
 BESIDE_NONE: dict[str, set[str]] = {
     # Columns of the table of an archive, or of an ops table.
-    "audit/second_read.py": {"outcome", "malformed", "event_time"} | {"kafka_timestamp", "kafka_millis", "headers"},
-    "audit/values_kept.py": {"headers"},
+    "rejected/values_kept.py": {"headers"},
     "audit/batch_offsets.py": {"every"},
     # Counts, observed or collected.
-    "audit/rejected_store.py": {"unkept"},
+    "rejected/rejected_store.py": {"unkept"}
+    # Columns of an ops table.
+    | {"outcome", "malformed", "event_time", "kafka_timestamp", "kafka_millis", "headers"},
     "steps/capture.py": {"late", "kept"},
     "steps/apart/join.py": {"rows"},
     "steps/classify.py": {"elements", "empty", "refused", "with_elements"} | {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"}

@@ -12,10 +12,11 @@ from upath import UPath
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.branch import branch
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.noted_versions import note
 from spark_jobs.errors import LeaseLost, SideGone, SpecInvalid
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.find.lost import refuse_unreachable
-from spark_jobs.side.pins import inputs_of, note, pin
+from spark_jobs.side.pins import inputs_of, pin
 from spark_jobs.storage.pin import Pin, as_json
 from tests.harness.refused import fails
 from tests.harness.roots import repair_plan

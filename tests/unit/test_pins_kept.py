@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from spark_jobs.admin.care import settled_steps
-from spark_jobs.side.pins import noted_now
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.storage.pin import Changed, Pin
 from tests.unit import beside
 from tests.unit.checkpoints import Alone

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import psutil
 import pytest
 
-from spark_jobs.launch.noise import Heard
+from spark_jobs.launch.foreground import Heard
 from spark_jobs.launch.submit import ALONE, DAEMON
 from tests.harness.patience import patient
 

@@ -8,7 +8,7 @@ import pytest
 from spark_jobs.admin.care import needed
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.side.pins import Pins, still_read
+from spark_jobs.checkpoint.notes.noted_versions import Pins, still_read
 from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.published.table import move

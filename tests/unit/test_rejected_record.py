@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.audit.rejected_record import RejectedRecord, captured, moment
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.rejected.rejected_record import RejectedRecord
+from spark_jobs.runs.account.audited_batch import captured
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.classify import Outcome
+from spark_jobs.values.times import at_micros
 from tests.unit.specs import topic
 
 POLICY = CapturePolicy(1000, 1, 0)
@@ -179,5 +181,5 @@ def test_a_record_that_was_read_again_is_the_same_as_one_that_was_captured():
 )
 def test_an_event_time_that_python_has_not_is_the_first_or_the_last_that_it_has(us, year):
     """A Transform may make it of a time of the year 1: an audit that raised would raise for ever."""
-    found = moment(us)
+    found = at_micros(us)
     assert found.year == year

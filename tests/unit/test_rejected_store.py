@@ -5,9 +5,9 @@ from typing import Any
 
 from upath import UPath
 
-from spark_jobs.audit.rejected_record import RejectedRecord
-from spark_jobs.audit.rejected_store import keep
 from spark_jobs.ops import ops_tables
+from spark_jobs.rejected.rejected_record import RejectedRecord
+from spark_jobs.rejected.rejected_store import keep
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 from spark_jobs.steps.classify import Outcome

@@ -19,6 +19,7 @@ from spark_jobs.checkpoint.identity import FIELD, Before, Identity, MadeBy, read
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.begun import Begun, under_way
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.errors import (
     CheckpointBroken,
@@ -28,7 +29,6 @@ from spark_jobs.errors import (
     StateUnreadable,
 )
 from spark_jobs.journal import runner
-from spark_jobs.journal.change import Begun, under_way
 from spark_jobs.messages.report import StateUse
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.runs.repartition import Repartition

@@ -19,6 +19,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.begun import refuse_under_way, under_way
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.errors import (
@@ -28,7 +29,6 @@ from spark_jobs.errors import (
     MaintenanceRefused,
     StateUnreadable,
 )
-from spark_jobs.journal.change import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.preflight import refuse_replaced, refuse_restored

@@ -19,7 +19,7 @@ from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec.analysis.state_checks import state_checks_of
 from spark_jobs.spec.checks.check import TIMELY, StateMetrics
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.truncated import TRUNCATED
+from spark_jobs.values.own_columns import TRUNCATED
 from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.audit.audited_batch import by_topic
 from spark_jobs.audit.progress import Progress
+from spark_jobs.audit.topic_account import by_topic
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.audit.kept_slices import stretched
 from spark_jobs.decode.schemed.registered import counted
 from spark_jobs.decode.slices import (
     LEAST_OFFSETS,
@@ -22,6 +21,7 @@ from spark_jobs.decode.slices import (
     Times,
     summed,
 )
+from spark_jobs.rejected.kept_slices import stretched
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Field, Pipeline, Session, Sliding, Topic, Transform, Tumbling

@@ -25,6 +25,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import GRACE, following, read_live, refuse_dead
 from spark_jobs.checkpoint.notes.live_spec import live_spec
@@ -39,7 +40,6 @@ from spark_jobs.errors import (
     StagingStale,
     VersionNotLive,
 )
-from spark_jobs.journal.change import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry

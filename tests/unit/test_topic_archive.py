@@ -19,7 +19,6 @@ from spark_jobs.admin.care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
-from spark_jobs.audit.overtaken import note_overtaken, overtaken
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor
@@ -45,6 +44,7 @@ from spark_jobs.registry.archive_spec import (
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.offsets.archived import archived, archived_or_why, located
 from spark_jobs.runs import plan as planning
+from spark_jobs.runs.account.overtaken import note_overtaken, overtaken
 from spark_jobs.runs.lag import lag_lines
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import SourceState

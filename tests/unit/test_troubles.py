@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.journal.change import Begun
 from spark_jobs.messages.report import Problem
 from spark_jobs.ops.json_of_tables import RunLine
-from spark_jobs.pages.overview.json_of_overview import Mark, PipelineLine
-from spark_jobs.pages.overview.lines import overview
-from spark_jobs.pages.overview.reading import Due, Notes, Reading, Waits
-from spark_jobs.pages.overview.troubles import TROUBLES, troubles
+from spark_jobs.overview.json_of_overview import Mark, PipelineLine
+from spark_jobs.overview.lines import overview
+from spark_jobs.overview.reading import Due, Notes, Reading, Waits
+from spark_jobs.overview.troubles import TROUBLES, troubles
 from tests.harness.roots import NOON
 from tests.unit.specs import pipeline
 

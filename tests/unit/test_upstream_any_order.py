@@ -15,9 +15,9 @@ from spark_jobs.spec.table.upstream import Rows
 from spark_jobs.storage.pin import Pin
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.file_rows import rows_of
-from spark_jobs.upstream.log_place import own_id
 from spark_jobs.upstream.noted import DRAINED, Noted
 from spark_jobs.upstream.rows_side import RowsSide
+from spark_jobs.upstream.table_log import own_id
 from tests.harness.turns import alike
 from tests.unit.test_upstream_moves import HOUR, NOON, Tables
 from tests.unit.test_upstream_side import FIELDS, Root

@@ -13,11 +13,12 @@ import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes.noted_versions import Pinned, Pins
 from spark_jobs.draft.sample import of_source
 from spark_jobs.errors import AccountBehind, CheckpointBroken, SpecInvalid, UpstreamUnfit
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.output import output_types
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.pins import Pinned, Pins
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import (
@@ -36,9 +37,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.data_source import Stream
 from spark_jobs.upstream.file_rows import NO_JSON, as_json, rows_of
-from spark_jobs.upstream.log_place import identity_of, log_of
-from spark_jobs.upstream.moves import live_files, moves
-from spark_jobs.upstream.output import output_types
+from spark_jobs.upstream.table_log import identity_of, live_files, log_of, moves
 from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 

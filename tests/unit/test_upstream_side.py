@@ -15,8 +15,8 @@ from spark_jobs.spec import Dimension, Field
 from spark_jobs.spec.table.upstream import Rows
 from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.upstream import rows_side
-from spark_jobs.upstream.log_place import own_id
 from spark_jobs.upstream.rows_side import RowsSide
+from spark_jobs.upstream.table_log import own_id
 from tests.unit.test_upstream_moves import HOUR, NOON, Tables
 
 FIELDS = (Field(name="at", type="timestamp"), Field(name="n", type="bigint"))

@@ -17,7 +17,7 @@ from spark_jobs.ops import history, history as ops_phases
 from spark_jobs.ops.at_work import WorksNow
 from spark_jobs.ops.json_of_tables import Batches, Phases, Rejected, RunPage, Runs
 from spark_jobs.ops.record_shown import RecordPage
-from spark_jobs.pages.overview.json_of_overview import Overview
+from spark_jobs.overview.json_of_overview import Overview
 from spark_jobs.repair.find.coverage import Coverage
 from spark_jobs.repair.find.ranges_due import Touched
 

@@ -14,9 +14,9 @@ from sqlalchemy import select
 from sluice_airflow import ids
 from sluice_airflow.tasks.xcom import DRAIN
 from spark_jobs.errors import RootEmpty
-from spark_jobs.pages.overview.json_of_overview import PipelineLine
-from spark_jobs.pages.overview.lines import unread
-from spark_jobs.pages.overview.reading import Due
+from spark_jobs.overview.json_of_overview import PipelineLine
+from spark_jobs.overview.lines import unread
+from spark_jobs.overview.reading import Due
 
 
 def drained(pipelines: Sequence[str]) -> set[str]:

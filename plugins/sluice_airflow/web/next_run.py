@@ -14,7 +14,7 @@ from airflow.utils.state import DagRunState, State
 from sqlalchemy import func, select
 
 from sluice_airflow import ids
-from spark_jobs.pages.overview.reading import Due
+from spark_jobs.overview.reading import Due
 
 
 def due(pipelines: Sequence[str]) -> dict[str, Due]:

@@ -13,9 +13,9 @@ from sluice_airflow.web.drained import elsewhere
 from sluice_airflow.web.next_run import due
 from sluice_airflow.web.ops import reading
 from spark_jobs.errors import RootEmpty, RootUnreachable, SluiceError
-from spark_jobs.pages.overview import lines as overviews
-from spark_jobs.pages.overview.json_of_overview import Overview, PipelineLine
-from spark_jobs.pages.overview.reading import Due
+from spark_jobs.overview import lines as overviews
+from spark_jobs.overview.json_of_overview import Overview, PipelineLine
+from spark_jobs.overview.reading import Due
 from spark_jobs.registry.root_by_name import by_root, root_by_name
 from spark_jobs.settings.roots import root_names
 

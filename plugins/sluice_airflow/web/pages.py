@@ -29,6 +29,7 @@ from sluice_airflow.web.rights import (
     not_found,
 )
 from sluice_airflow.web.trigger import trigger
+from spark_jobs.checkpoint.notes.live_spec import known_spec
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import STAGED_KINDS, AskedKind, kinds_by_key
 from spark_jobs.messages.state_answer import expires
@@ -36,8 +37,10 @@ from spark_jobs.ops import history
 from spark_jobs.ops.at_work import AtWork
 from spark_jobs.ops.json_of_tables import RunPage
 from spark_jobs.ops.rejected import Table
-from spark_jobs.pages import charts_of_state as of_state, growth as growth_words
-from spark_jobs.pages.charts_of_runs import of_check
+from spark_jobs.overview.json_of_overview import strip
+from spark_jobs.overview.troubles import TROUBLES
+from spark_jobs.pages import charts as of_state, growth as growth_words
+from spark_jobs.pages.charts import of_check
 from spark_jobs.pages.flow_of import (
     flow_of,
     flow_of_rows,
@@ -46,8 +49,6 @@ from spark_jobs.pages.flow_of import (
     says,
     topics_differ,
 )
-from spark_jobs.pages.overview.json_of_overview import strip
-from spark_jobs.pages.overview.troubles import TROUBLES
 from spark_jobs.pages.report import figures
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES
@@ -77,7 +78,7 @@ def overview(names: Readable) -> Response:
 def over_time(pipeline: Permitted, page: Page = 0) -> Response:
     """A pipeline over time."""
     with installed(pipeline) as root:
-        found = figures(root, pipeline, ROWS, page * ROWS, CHARTED)
+        found = figures(root, pipeline, known_spec(pipeline, str(root)), ROWS, page * ROWS, CHARTED)
     whole = readings.wrong_with(pipeline)
     return rendered(
         "pipeline.html",

@@ -17,7 +17,7 @@ from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live_spec import live_spec
+from spark_jobs.checkpoint.notes.live_spec import known_spec, live_spec
 from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
 from spark_jobs.errors import OpsUnreadable
@@ -28,12 +28,11 @@ from spark_jobs.ops.at_work import AtWork
 from spark_jobs.ops.json_of_tables import BatchLine, Rejected, RunPage
 from spark_jobs.ops.record_shown import RecordPage, Withheld
 from spark_jobs.ops.rejected import Declared, Only, Table
+from spark_jobs.overview import lines as overviews
+from spark_jobs.overview.json_of_overview import Overview
 from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
-from spark_jobs.pages.overview import lines as overviews
-from spark_jobs.pages.overview.json_of_overview import Overview
-from spark_jobs.pages.run_page import run_page
-from spark_jobs.pages.versions_read import versions_of
+from spark_jobs.pages.run_page import run_page, versions_of
 from spark_jobs.prove.covered import covered as proved_coverage
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage
@@ -173,9 +172,10 @@ def _declared(topic: Topic, root: UPath, element: int | None) -> Declared:
 def run(pipeline: str, run_id: str, withheld: Withheld | None) -> RunPage | None:
     """One run; None without it."""
     with installed(pipeline) as root:
-        found = run_page(root, pipeline, run_id)
+        spec = known_spec(pipeline, str(root))
+        found = run_page(root, pipeline, run_id, spec)
         if found:
-            read = versions_of(pipeline, str(root), found.batches)
+            read = versions_of(spec, str(root), found.batches)
             found = found.model_copy(update={"beside": read})
     return of_run(found) if found and withheld else found
 
@@ -184,7 +184,8 @@ def at_work(pipeline: str) -> tuple[AtWork, ...]:
     """The drains that have not ended, in words too."""
     with installed(pipeline) as root:
         found = works.at_work(root, pipeline, datetime.now(UTC))
-    return tuple(each.model_copy(update={"words": words(each)}) for each in found)
+        spec = known_spec(pipeline, str(root)) if found else None
+    return tuple(each.model_copy(update={"words": words(each, spec)}) for each in found)
 
 
 def rejected(

@@ -7,7 +7,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.live import with_known_topics
-from spark_jobs.errors import RebuildRefused, VersionNotLive
+from spark_jobs.errors import (
+    RebuildRefused,
+    RootRefused,
+    RootUnreachable,
+    SluiceError,
+    VersionNotLive,
+)
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import about_next
 from spark_jobs.storage.root.live_place import first_table, live_version, place_of
@@ -37,6 +43,18 @@ def live_spec(spec: Pipeline, root: str, *, about: bool | None = None) -> Pipeli
     if following is not None and following.state.version == wanted:
         return with_known_topics(following, root)
     raise not_live(wanted, spec, following)
+
+
+def known_spec(pipeline: str, root: str) -> Pipeline | None:
+    """The same by its name; None if it is gone or wrong: what is stored is shown anyway. Raises
+    RootRefused, RootUnreachable.
+    """
+    try:
+        return live_spec(registry.load(pipeline), root)
+    except (RootRefused, RootUnreachable):
+        raise
+    except SluiceError:
+        return None
 
 
 def _beside(spec: Pipeline, above: UPath) -> Pipeline:

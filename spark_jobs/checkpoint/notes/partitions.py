@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.notes.live_spec import live_spec
-from spark_jobs.errors import RootRefused, RootUnreachable, SluiceError
-from spark_jobs.registry import find as registry
+from spark_jobs.checkpoint.notes.live_spec import known_spec
 from spark_jobs.spec.inputs import Topics
 
 
@@ -35,9 +33,5 @@ class Partitions(NamedTuple):
 
 def partitions_of(pipeline: str, root: str) -> Partitions:
     """By its spec, and the topics that its checkpoint has."""
-    try:
-        return Partitions(live_spec(registry.load(pipeline), root).inputs)
-    except (RootRefused, RootUnreachable):
-        raise
-    except SluiceError:
-        return Partitions(None)
+    spec = known_spec(pipeline, root)
+    return Partitions(spec.inputs if spec else None)

@@ -1,8 +1,8 @@
 """Removed: the offsets of its batches that an archive lacks, in removed.json beside its checkpoint.
 
 Kafka's retention took them before the archive read them (runs/drain.py notes what was gone before a
-run, audit/overtaken.py what went during a batch), or `sluice maintain` removed them after the
-topic's `keep`. They are why an archive does not cover all that its batches do.
+run, runs/account/overtaken.py what went during a batch), or `sluice maintain` removed them after
+the topic's `keep`. They are why an archive does not cover all that its batches do.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from spark_jobs.decode.alone import alone, free, of_value, optional
 from spark_jobs.decode.formats import Decoded, Enveloped, Records, decoder_class, together
 from spark_jobs.decode.headers import HeaderFields, Headers
 from spark_jobs.spec import Compressed, Field, Format
-from spark_jobs.spec.fields.cloudevents import CONTENT_TYPE, SIGN
+from spark_jobs.spec.fields.form import CONTENT_TYPE, SIGN
 from spark_jobs.spec.fields.place import Place
 from spark_jobs.spec.formats.format import JSON
 

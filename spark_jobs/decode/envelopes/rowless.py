@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.decode.formats import Records, decoder_class, in_parts, whole
 from spark_jobs.spec import Field
 from spark_jobs.spec.fields.place import value_places
-from spark_jobs.values.truncated import TRUNCATED
+from spark_jobs.values.own_columns import TRUNCATED
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,12 +15,12 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.audit.rejected_record import BYTES
-from spark_jobs.audit.second_read import rejected_columns
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.messages.kind import KINDS
+from spark_jobs.rejected.rejected_record import BYTES
+from spark_jobs.rejected.rejected_store import rejected_columns
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.compute.planned import (
     Fetched,

@@ -15,9 +15,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.errors import StagingStale
 from spark_jobs.ops.schema import SCHEMAS, Row
+from spark_jobs.rejected.rejected_record import RejectedRecord
 from spark_jobs.repair.compute.change import rows_after
 from spark_jobs.repair.exchange.exchange import BAD
 from spark_jobs.source.micro_batch import Batch

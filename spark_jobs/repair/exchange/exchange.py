@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld, StagingStale
-from spark_jobs.journal.change import Change, Facts, Scene, under_way
+from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased, settle
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import RAW, SCHEMAS

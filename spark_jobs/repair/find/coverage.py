@@ -18,6 +18,7 @@ from pydantic import Field as Described
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.errors import RangeOpen
 from spark_jobs.messages.part import Part
 from spark_jobs.ops.terms import UNDO
@@ -34,7 +35,6 @@ from spark_jobs.repair.find.ranges_due import (
 )
 from spark_jobs.repair.offsets.reach import Gone, Reach
 from spark_jobs.repair.offsets.slices import times
-from spark_jobs.side.pins import noted_now
 from spark_jobs.spec.analysis.ranged import Ranged, mended
 from spark_jobs.values.spans import FIRST, LAST, MICROSECOND, Span, floor
 

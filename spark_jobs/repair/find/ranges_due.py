@@ -19,6 +19,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.errors import RepairUnknown, catalogue
 from spark_jobs.messages.kind import EXCISING_KINDS, LATE_KINDS
 from spark_jobs.messages.part import Part
@@ -28,7 +29,6 @@ from spark_jobs.repair.find.late import LateSpans, Tried, in_ranges
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.standing import Standing
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.side.pins import noted_now
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import mended, unmended
 from spark_jobs.values.spans import Span

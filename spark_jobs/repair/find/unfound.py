@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.side.dimension import DimensionSide
-from spark_jobs.side.pins import noted_now
 from spark_jobs.side.place import Root
 from spark_jobs.spec import Lookup, Pipeline
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.errors import RangeInvalid, RangeUnsupported, RecordsUnreachable
 from spark_jobs.messages.kind import Reads
 from spark_jobs.ops import ops_tables, outdated
@@ -30,7 +31,6 @@ from spark_jobs.repair.offsets.archived import (
     located,
 )
 from spark_jobs.repair.unit.sought import Found, Sought
-from spark_jobs.side.pins import noted_now
 from spark_jobs.spec.analysis.looked_up import from_rows
 from spark_jobs.spec.analysis.ranged import BY_KEY, Ranged, mended
 from spark_jobs.spec.sql import names_in

@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
+from spark_jobs.checkpoint.notes.noted_versions import newest_noted, noted_now
 from spark_jobs.errors import (
     RangeInvalid,
     RangeOpen,
@@ -35,7 +36,6 @@ from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.unit.sought import Found, Sought
-from spark_jobs.side.pins import newest_noted, noted_now
 from spark_jobs.source.place import Place
 from spark_jobs.source.port import current_of
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged

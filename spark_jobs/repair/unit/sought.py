@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.notes.excised import EXCISED
+from spark_jobs.checkpoint.notes.noted_versions import noted_now
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.repair.find import quarantine
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.find.replaying import Replaying
-from spark_jobs.side.pins import noted_now
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -9,9 +9,9 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.journal.change import under_way
 from spark_jobs.ops import ops_tables
 from spark_jobs.settings.installation import lag_group
 from spark_jobs.source.port import ends_of

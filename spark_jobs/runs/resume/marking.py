@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.noted_versions import note
 from spark_jobs.ops import outdated
-from spark_jobs.side.pins import note
 from spark_jobs.side.port import keep, side_of
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.pin import Changed, Pin
@@ -20,9 +20,9 @@ from spark_jobs.storage.pin import Changed, Pin
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_jobs.checkpoint.notes.noted_versions import Pinned
     from spark_jobs.runs.resume.settlers import SparkScene
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.side.pins import Pinned
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.side import SideTable
     from spark_jobs.storage.lease_view import Held

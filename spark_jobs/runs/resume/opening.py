@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from threading import Thread
 
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.launch.sessions import Sessions
+    from spark_jobs.launch.session import Sessions
     from spark_jobs.runs.preflight import Preflight
     from spark_jobs.runs.run_outcome import RunOutcome
     from spark_jobs.runs.run_record import Note

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.checkpoint.notes.noted_versions import Pinned
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.side.pins import Pinned
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.begun import refuse_under_way
 from spark_jobs.checkpoint.schema_notes import elsewhere
 from spark_jobs.errors import StateIncompatible, StateUnreadable
-from spark_jobs.journal.change import refuse_under_way
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint, in_force

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from spark_jobs.errors import KafkaConfigInvalid
-from spark_jobs.settings.exposure import exposure
+from spark_jobs.settings.checked import exposure
 from spark_jobs.settings.kafka import pem
 from spark_jobs.settings.kafka.consistency import HIDDEN, NEEDED, OAUTH, Consistency
 from spark_jobs.settings.kafka.names import BY_NAME, FIXED, REFUSED

@@ -1,9 +1,11 @@
-"""Form: one envelope, as a topic declares it by its name."""
+"""Form: one envelope, as a topic declares it by its name; and that of CloudEvents 1.0.2, whose
+attributes are in the value, or in headers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.values.path import Path
@@ -24,3 +26,22 @@ class Form(NamedTuple):
     """
     decoder: str = ""
     """`module:name` of the decoder (decode/formats.py); empty for the format's own."""
+
+
+CONTENT_TYPE: Final = "content-type"
+SIGN: Final = "ce_specversion"
+"""The header that an event in binary mode has."""
+_SPEC: Final = Field(name="specversion", type="string", part="envelope", one_of=("1.0",))
+
+
+def _header(path: Path) -> str:
+    return CONTENT_TYPE if path == ("datacontenttype",) else f"ce_{path[0]}"
+
+
+CLOUDEVENTS: Final = Form(
+    (("data",),),
+    ((),),
+    (_SPEC,),
+    _header,
+    "spark_jobs.decode.envelopes.cloudevents:CloudEventsDecoder",
+)

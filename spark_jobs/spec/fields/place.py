@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from spark_jobs.spec.fields import cloudevents
 from spark_jobs.spec.fields.field import Field
-from spark_jobs.spec.fields.form import Form
+from spark_jobs.spec.fields.form import CLOUDEVENTS, Form
 from spark_jobs.values.path import Path
 
 Envelope = Literal["debezium", "cloudevents"]
@@ -30,7 +29,7 @@ FORMS: Final[dict[Envelope, Form]] = {
     "debezium": Form(
         ((PAYLOAD, "after"), (PAYLOAD, "before"), ("after",), ("before",)), ((PAYLOAD,), ())
     ),
-    "cloudevents": cloudevents.FORM,
+    "cloudevents": CLOUDEVENTS,
 }
 
 

@@ -11,12 +11,12 @@ from typing import ClassVar, Final, Literal, Self
 from pydantic import Field as Described, PrivateAttr, model_validator
 
 from spark_jobs.spec.columns import ColumnName, Columns, Origins, in_words, refuse_unknown
+from spark_jobs.spec.duration import ZERO, Distance, shown
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps import unjoinable
 from spark_jobs.spec.steps.deduplicate import Deduplicate
-from spark_jobs.spec.steps.distance import ZERO, Distance, shown
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Pairs, Step
 from spark_jobs.spec.topic import Topic

@@ -15,7 +15,7 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.topic import Topic
 
-ITS_OUTPUT: str = "spark_jobs.upstream.output:fields_of"
+ITS_OUTPUT: str = "spark_jobs.registry.output:fields_of"
 """What gives the fields of a pipeline's table: it reads another spec, which none here may."""
 OF_A_RECORD = ("cluster", "each", "format", "key", "envelope", "tombstones", "starting", "archive")
 """What a row has not."""

@@ -1,6 +1,6 @@
 """Lookup in Spark: a join that each task makes by itself, with the dimension's rows of one version.
 
-Those are at most one for a key at a time (side/unique.py), so no row becomes two.
+Those are at most one for a key at a time (side/dimension.py), so no row becomes two.
 """
 
 from __future__ import annotations

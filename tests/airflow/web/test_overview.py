@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.pages.overview.troubles import TROUBLES
+from spark_jobs.overview.troubles import TROUBLES
 from tests.airflow.web.written import MINE, OTHER, VALUE_OF
 
 NEITHER = "aircraft_rotations"

@@ -12,9 +12,8 @@ from sluice_airflow.web.page import HERE
 from spark_jobs.checkpoint.notes.partitions import Partitions
 from spark_jobs.messages.kind import STAGED_KINDS
 from spark_jobs.ops.json_of_tables import RunPage
-from spark_jobs.pages.run_page import run_page
+from spark_jobs.pages.run_page import run_page, versions_read
 from spark_jobs.pages.templates import environment
-from spark_jobs.pages.versions_read import versions_read
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.told.plan_lines import beside_lines
 from spark_jobs.source.place import Place

@@ -9,7 +9,7 @@ from upath import UPath
 
 from sluice_airflow.web.page import HERE
 from spark_jobs.admin.quarantine import quarantine
-from spark_jobs.audit.audited_batch import TopicAccount
+from spark_jobs.audit.topic_account import TopicAccount
 from spark_jobs.checkpoint.identity import Identity, Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, read_failing

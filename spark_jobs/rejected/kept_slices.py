@@ -12,11 +12,11 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from spark_jobs.audit.rejected_store import key
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.decode.slices import NO_TIMES, Ids, Slice, summed
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.rejected.rejected_store import key
 from spark_jobs.source.micro_batch import Batch
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import STAGED_KINDS
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.ops.json_of_tables import NextStep, RunLine
-from spark_jobs.registry import find as registry
-from spark_jobs.spec.analysis.ranged import unranged
 
 
-def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, ...]:
-    """At least one. None of them changes anything without --execute."""
+def next_steps(
+    line: RunLine, checks: Sequence[CheckResult], *, ranged: bool = True
+) -> tuple[NextStep, ...]:
+    """At least one. None of them changes anything without --execute. `ranged`: whether a range of
+    the table can be computed by itself, as far as its spec is known.
+    """
     name = line.pipeline
     repairs = NextStep(why="see repairs", command=f"sluice show repairs {name}")
     found = NextStep(
@@ -45,11 +46,11 @@ def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, 
     look = NextStep(why="see its batches", command=f"sluice show batches {name}")
     if line.kind in STAGED_KINDS:
         return (repairs, look)
-    return (look, *_for_late(name)) if line.late else (look,)
+    return (look, *_for_late(name, ranged=ranged)) if line.late else (look,)
 
 
-def _for_late(name: str) -> tuple[NextStep, ...]:
-    if _lacks_ranges(name):
+def _for_late(name: str, *, ranged: bool) -> tuple[NextStep, ...]:
+    if not ranged:
         late = f"sluice show late {name}"
         return (
             NextStep(why="see the late records", command=late),
@@ -62,11 +63,3 @@ def _for_late(name: str) -> tuple[NextStep, ...]:
         NextStep(why="see which days late records wait for", command=f"sluice coverage {name}"),
         NextStep(why="see what a repair would change", command=f"sluice repair {name}"),
     )
-
-
-def _lacks_ranges(name: str) -> bool:
-    """Not of a spec that is wrong or gone: those commands say so."""
-    try:
-        return unranged(registry.load(name)) is not None
-    except SluiceError:
-        return False

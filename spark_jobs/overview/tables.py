@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -18,12 +18,12 @@ from spark_jobs.errors import RepairUnknown, SluiceError
 from spark_jobs.messages.kind import LIVE_KINDS, STAGED_KINDS
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.json_of_tables import RunLine
-from spark_jobs.pages.overview.json_of_overview import Mark
-from spark_jobs.pages.overview.reading import Notes, Waits
+from spark_jobs.ops.terms import moment
+from spark_jobs.overview.json_of_overview import Mark
+from spark_jobs.overview.reading import Notes, Waits
 from spark_jobs.repair.find.ranges_due import outdated
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans import EPOCH
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -237,4 +237,4 @@ def _column(column: pa.ChunkedArray) -> list[Any]:
         values: list[Any] = column.to_pylist()
         return values
     micros = column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
-    return [None if each is None else EPOCH + timedelta(microseconds=each) for each in micros]
+    return [*map(moment, micros)]

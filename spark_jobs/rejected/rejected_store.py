@@ -20,19 +20,21 @@ import pyarrow as pa
 from pyspark.sql import Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import RAW, SCHEMAS, Row
+from spark_jobs.rejected.rejected_record import RejectedRecord
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.steps.classify import QUARANTINED, Outcome
 from spark_jobs.storage.root.path_forms import spark_url
+from spark_jobs.values.own_columns import ELEMENT, KAFKA, MALFORMED, OUTCOME
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Topics
 
 MEGABYTE = 1_000_000
 MOST_REASON = 300
@@ -122,6 +124,27 @@ def keep_on_executors(
     for table in TABLES:
         counts.update(_keep_in(run, spec, batch, table, rejected))
     return dict(counts)
+
+
+def rejected_columns(inputs: Topics) -> list[Column]:
+    """Of classified records: one for each field of RejectedRecord."""
+    return [
+        F.col("kafka.partition"),
+        F.col("kafka.offset"),
+        F.col("kafka.timestamp").alias("kafka_timestamp"),
+        F.col("kafka.millis").alias("kafka_millis"),
+        # As a number: Arrow gives Python no time that Python has not.
+        F.unix_micros(inputs.event_time).alias("event_time"),
+        F.col("kafka.raw.key"),
+        F.col("kafka.raw.value"),
+        # Those that were not read go to Python as no list (decode/decoder.py).
+        F.col("kafka.raw.headers")
+        if inputs.reads_headers
+        else F.lit(None).cast("string").alias("headers"),
+        F.col(OUTCOME).alias("outcome"),
+        F.col(MALFORMED).alias("malformed"),
+        *([F.col(f"{KAFKA}.{ELEMENT}")] if inputs.spread else []),
+    ]
 
 
 def _keep_in(

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from spark_jobs.pages.next_steps import next_steps
-from spark_jobs.pages.overview.json_of_overview import Place, TroubleLine
-from spark_jobs.pages.overview.reading import SLACK, Reading
+from spark_jobs.ops.next_steps import next_steps
+from spark_jobs.overview.json_of_overview import Place, TroubleLine
+from spark_jobs.overview.reading import SLACK, Reading
 from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.spec.duration import approximate
 

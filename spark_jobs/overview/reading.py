@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.messages.withheld import of_problem
-from spark_jobs.pages.overview.json_of_overview import Mark
+from spark_jobs.overview.json_of_overview import Mark
 from spark_jobs.spec import cron
 
 if TYPE_CHECKING:
-    from spark_jobs.journal.change import Begun
+    from spark_jobs.checkpoint.notes.begun import Begun
     from spark_jobs.messages.report import Problem
     from spark_jobs.ops.json_of_tables import RunLine
     from spark_jobs.spec import Pipeline

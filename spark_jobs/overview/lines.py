@@ -18,17 +18,17 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.notes.begun import under_way
 from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.sign import sign
 from spark_jobs.errors import OpsUnreadable, RootRefused, RootUnreachable, unexpected
-from spark_jobs.journal.change import under_way
 from spark_jobs.messages.report import Problem
 from spark_jobs.ops.or_why import or_why
-from spark_jobs.pages.overview import tables
-from spark_jobs.pages.overview.json_of_overview import Overview, PipelineLine
-from spark_jobs.pages.overview.reading import Notes, Reading, Waits
-from spark_jobs.pages.overview.troubles import TROUBLES, order, troubles
+from spark_jobs.overview import tables
+from spark_jobs.overview.json_of_overview import Overview, PipelineLine
+from spark_jobs.overview.reading import Notes, Reading, Waits
+from spark_jobs.overview.troubles import TROUBLES, order, troubles
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.live_place import FOLDER
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.errors import SluiceError
-    from spark_jobs.pages.overview.reading import Due
+    from spark_jobs.overview.reading import Due
 
 AT_ONCE: Final = 16
 """Pipelines of a store."""

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Observation, functions as F
 
 from spark_jobs.audit.batch_offsets import visible
-from spark_jobs.audit.kept_slices import keep_slices
 from spark_jobs.audit.record_counts import RecordCounts
-from spark_jobs.audit.rejected_record import BYTES, RejectedRecord
-from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
+from spark_jobs.rejected.kept_slices import keep_slices
+from spark_jobs.rejected.rejected_record import BYTES, RejectedRecord
+from spark_jobs.rejected.rejected_store import keep, keep_on_executors, rejected_columns
 from spark_jobs.side.pins import inputs_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.reader_options import tasks
-from spark_jobs.state.table import store_columns, store_rows
+from spark_jobs.state.table import Stores, store_columns
 from spark_jobs.steps.by_rules import has_rules, rule_counts
 from spark_jobs.steps.chain import is_late
 from spark_jobs.steps.classify import (
@@ -43,7 +43,6 @@ from spark_jobs.steps.classify import (
     topic_counts,
 )
 from spark_jobs.storage.root.path_forms import state_url
-from spark_jobs.values.own_columns import ELEMENT, KAFKA, MALFORMED, OUTCOME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from spark_jobs.dataflow import Dataflow
     from spark_jobs.source.micro_batch import Batch
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.inputs import Topics
 
 COLLECTED_BYTES = 32_000_000
 """Raw bytes of a batch's rejected records that pass the driver. Executors store larger batches'
@@ -169,27 +167,6 @@ def _outcomes(
     )
 
 
-def rejected_columns(inputs: Topics) -> list[Column]:
-    """Of classified records: one for each field of RejectedRecord."""
-    return [
-        F.col("kafka.partition"),
-        F.col("kafka.offset"),
-        F.col("kafka.timestamp").alias("kafka_timestamp"),
-        F.col("kafka.millis").alias("kafka_millis"),
-        # As a number: Arrow gives Python no time that Python has not.
-        F.unix_micros(inputs.event_time).alias("event_time"),
-        F.col("kafka.raw.key"),
-        F.col("kafka.raw.value"),
-        # Those that were not read go to Python as no list (decode/decoder.py).
-        F.col("kafka.raw.headers")
-        if inputs.reads_headers
-        else F.lit(None).cast("string").alias("headers"),
-        F.col(OUTCOME).alias("outcome"),
-        F.col(MALFORMED).alias("malformed"),
-        *([F.col(f"{KAFKA}.{ELEMENT}")] if inputs.spread else []),
-    ]
-
-
 def fresh_keys(run: Run, spec: Pipeline, batch: Batch) -> int | None:
     """None if the first stateful step is no Deduplicate of named columns, or if the state before
     the batch cannot be read.
@@ -219,6 +196,6 @@ def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
 
 def _known(run: Run, batch: int) -> DataFrame:
     first = sum(each.stateful for each in run.spec.steps) - 1
-    rows = store_rows(run.spark, state_url(run.target.checkpoint), batch, first)
+    rows = Stores(run.spark, state_url(run.target.checkpoint), batch).rows(first)
     keys = (each for each in store_columns(rows, "dedupe", None) if each.role == "key")
     return rows.select(*(each.expression.alias(each.name) for each in keys))

@@ -1,135 +1,34 @@
-"""Audited batch: a batch with its account, its row in ops.batches, and the cursor after it.
-
-With several topics, each has an account of the batch too. balance.py has the sum's.
-
-offsets   the checkpoint's offset log, a line a topic
-read      what each topic's source gave
-observed  what Spark counted behind the decoder of each topic
-records   the rejected records as they were captured, or all records as they were read again
-"""
+"""Audited batch: a batch with its account, its row in ops.batches, and the cursor after it."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.audit.counting import Grouped
 from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
-from spark_jobs.audit.progress import OfTopic, Progress
+from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.record_counts import RecordCounts
-from spark_jobs.audit.rejected_record import RejectedRecord, moment
+from spark_jobs.audit.topic_account import TopicAccount
 from spark_jobs.audit.written import Written
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import StateUse
-from spark_jobs.ops.terms import NEWEST
+from spark_jobs.rejected.rejected_record import RejectedRecord
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.beside.matched import unmatched
-from spark_jobs.steps.capture import ENTERED_SEEN
+from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.steps.chain import is_of_a_step
 from spark_jobs.steps.classify import QUARANTINED, Outcome
-from spark_jobs.values.numbering import input_of
-from spark_jobs.values.spans import EPOCH, MICROSECOND
+from spark_jobs.values.times import at_micros
 
 if TYPE_CHECKING:
+    from spark_jobs.decode.raw_filter import CapturePolicy
     from spark_jobs.ops.schema import Row
-
-Counts = Mapping[int, Mapping[str, int]]
-"""Number of a topic -> its records by their outcome, and `read` if Kafka was read again."""
-
-
-class TopicAccount(NamedTuple):
-    """One topic's share of a batch."""
-
-    counts: dict[str, int]
-    """covered = read + gaps; read = malformed + premature + filtered + late + accepted."""
-    unaccounted: int
-    """The sum of the differences between two sources."""
-    newest: datetime | None
-    """The largest event time of what entered the first stateful step."""
-
-    @property
-    def told(self) -> dict[str, int]:
-        """As ops.batches has it."""
-        newest = {} if self.newest is None else {NEWEST: (self.newest - EPOCH) // MICROSECOND}
-        return self.counts | {"unaccounted": self.unaccounted} | newest
-
-
-def rejected_by_topic(records: Iterable[RejectedRecord]) -> Counts:
-    """Of the records that were captured."""
-    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for record in records:
-        found[input_of(record.partition)][record.outcome] += 1
-    return found
-
-
-def by_topic(
-    inputs: Topics, batch: Batch, progress: Progress | None, records: Counts | None
-) -> dict[str, TopicAccount]:
-    """Name -> account; nothing where the pipeline has one topic. `records`: None if they were not
-    counted, or if some of them are gone.
-    """
-    if not inputs.several:
-        return {}
-    covered: Counter[int] = Counter()
-    for partition, offsets in batch.start.counts(batch.end).items():
-        covered[input_of(partition)] += offsets
-    found = {}
-    for number, each in enumerate(inputs):
-        seen = progress.topics[number] if progress and number < len(progress.topics) else None
-        of = None if records is None else records.get(number, {})
-        if seen is None:
-            found[each.name] = _again(covered[number], of or {})
-        else:
-            found[each.name] = _observed(covered[number], seen, of)
-    return found
-
-
-def _observed(covered: int, seen: OfTopic, records: Mapping[str, int] | None) -> TopicAccount:
-    malformed, premature, good = (
-        int(seen.classified.get(outcome) or 0)
-        for outcome in (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)
-    )
-    entered = int(seen.entered.get("rows") or 0)
-    late = records.get(Outcome.LATE, 0) if records else 0
-    differences = [
-        seen.read - malformed - premature - good,
-        max(seen.read - covered, 0),
-        min(good - entered, 0),
-        min(entered - late, 0),
-    ]
-    if records is not None:
-        stored = sum(records.get(outcome, 0) for outcome in QUARANTINED)
-        differences.append(malformed + premature - stored)
-        differences.append(seen.read - records.get("read", seen.read))
-    counts = {
-        "covered": covered,
-        "read": seen.read,
-        "gaps": covered - seen.read,
-        "malformed": malformed,
-        "premature": premature,
-        "filtered": good - entered,
-        "late": late,
-        "accepted": entered - late,
-    }
-    return TopicAccount(counts, sum(map(abs, differences)), moment(seen.newest_us))
-
-
-def _again(covered: int, records: Mapping[str, int]) -> TopicAccount:
-    """The batch's progress was lost: Kafka alone tells."""
-    read = records.get("read", 0)
-    outcomes = (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.LATE, Outcome.ACCEPTED)
-    by = {outcome.value: records.get(outcome, 0) for outcome in outcomes}
-    counts = {"covered": covered, "read": read, "gaps": covered - read, **by}
-    counts["filtered"] = read - sum(by.values())
-    negative = sum(-count for count in counts.values() if count < 0)
-    return TopicAccount(counts, negative, moment(records.get("last_event_us")))
 
 
 class AuditedBatch(NamedTuple):
@@ -175,7 +74,7 @@ class AuditedBatch(NamedTuple):
             "first_event_time": first,
             "last_event_time": last,
             "watermark": batch.watermark,
-            "late_before": moment(batch.late_before_ms * 1000 or None),
+            "late_before": at_micros(batch.late_before_ms * 1000 or None),
             "groups_in": self.grouped.entered if self.grouped else None,
             "groups_out": self.grouped.written if self.grouped else None,
             "state_rows": state.rows,
@@ -239,7 +138,28 @@ def event_times(
     """
     if progress is not None:
         seen = progress.observed.get(ENTERED_SEEN, {})
-        return moment(seen.get("first_event_us")), moment(seen.get("last_event_us"))
+        return at_micros(seen.get("first_event_us")), at_micros(seen.get("last_event_us"))
     return (
-        (moment(records.first_event_us), moment(records.last_event_us)) if records else (None, None)
+        (at_micros(records.first_event_us), at_micros(records.last_event_us))
+        if records
+        else (None, None)
+    )
+
+
+def captured(
+    batch: Batch, progress: Progress, policy: CapturePolicy
+) -> list[RejectedRecord] | None:
+    """The batch's rejected records; None if some are missing: too many to capture, or late by
+    another watermark.
+    """
+    same = batch.late_before_ms == policy.late_before_ms
+    if progress.dropped and not same:
+        return None
+    records = progress.captured(CLASSIFIED_SEEN) + (progress.captured(ENTERED_SEEN) if same else [])
+    expected = sum(progress.counted(CLASSIFIED_SEEN, outcome) for outcome in QUARANTINED)
+    expected += progress.counted(ENTERED_SEEN, Outcome.LATE) if same else 0
+    return (
+        [RejectedRecord.of_progress(record) for record in records]
+        if len(records) == expected
+        else None
     )

@@ -14,27 +14,28 @@ from functools import cached_property
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from spark_jobs.audit.audited_batch import AuditedBatch, by_topic, event_times, rejected_by_topic
 from spark_jobs.audit.balance import balance
 from spark_jobs.audit.batch_offsets import Visible, visible
 from spark_jobs.audit.counting import counting
-from spark_jobs.audit.kept_slices import keep_slices
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.record_counts import RecordCounts
-from spark_jobs.audit.rejected_record import BYTES, captured, with_reasons
-from spark_jobs.audit.rejected_store import keep, key
+from spark_jobs.audit.topic_account import by_topic
 from spark_jobs.audit.written import Written, written as written_by
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
+from spark_jobs.rejected.kept_slices import keep_slices
+from spark_jobs.rejected.rejected_record import BYTES, by_topic as rejected_by_topic, with_reasons
+from spark_jobs.rejected.rejected_store import keep, key
+from spark_jobs.runs.account.audited_batch import AuditedBatch, captured, event_times
 from spark_jobs.state.open_groups import MOST_STATE_ROWS
 from spark_jobs.steps.classify import Outcome
 from spark_jobs.storage import failpoint
 
 if TYPE_CHECKING:
-    from spark_jobs.audit.audited_batch import TopicAccount
     from spark_jobs.audit.counting import Grouped
     from spark_jobs.audit.progress import Progress
+    from spark_jobs.audit.topic_account import TopicAccount
     from spark_jobs.checkpoint.notes.cursor import Cursor
     from spark_jobs.checkpoint.run import Run
     from spark_jobs.decode.raw_filter import CapturePolicy
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
     from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
-OVERTAKEN = "spark_jobs.audit.overtaken:note_overtaken"
+OVERTAKEN = "spark_jobs.runs.account.overtaken:note_overtaken"
 """What notes the offsets that an archive lacks, where retention was faster."""
-SECOND_READ = "spark_jobs.audit.second_read"
+SECOND_READ = "spark_jobs.runs.account.second_read"
 """Loaded by name: of most batches the progress and the captured records tell."""
 AT_ONCE = 10
 """Most batches audited between two reads of a running query's progress.
@@ -69,7 +70,7 @@ class Audit:
         self.rows_before: int = left.rows_before if left else self.cursor.state.rows
         self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
         self.topics: dict[str, Counter[str]] = dict(left.topics) if left else {}
-        """Of several topics: name -> the sums of this run's batches (audited_batch.py)."""
+        """Of several topics: name -> the sums of this run's batches (audit/topic_account.py)."""
         self._counting = counting(spec)
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None

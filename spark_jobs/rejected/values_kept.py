@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, Window, functions as F
 
-from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.ops.schema import RAW
+from spark_jobs.rejected.rejected_record import RejectedRecord
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps.classify import Outcome

@@ -1,31 +1,30 @@
 """Rejected records: the malformed, premature and late ones, as captured and as stored in
 ops.quarantine and ops.late.
 
-What else is to be kept of them is captured in steps/capture.py, read in second_read.py for a
-batch that is read again, and declared in ops/schema.py.
+What else is to be kept of them is captured in steps/capture.py, read in
+runs/account/second_read.py for a batch that is read again, and declared in ops/schema.py.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from spark_jobs.audit.progress import Progress
 from spark_jobs.decode.jvm import PENDING, Refused, reasons
-from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Topic
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN
-from spark_jobs.steps.classify import QUARANTINED, Outcome
+from spark_jobs.steps.classify import Outcome
+from spark_jobs.values.numbering import input_of
+from spark_jobs.values.times import at_micros
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-BYTES: Final = "spark_jobs.audit.values_kept"
+BYTES: Final = "spark_jobs.rejected.values_kept"
 """What puts bytes to the rejected records of values with many. Loaded by name: most have one."""
 
 
@@ -59,9 +58,9 @@ class RejectedRecord(NamedTuple):
         return cls(
             partition=record["partition"],
             offset=record["offset"],
-            kafka_timestamp=moment(record.get("kafka_us")),
+            kafka_timestamp=at_micros(record.get("kafka_us")),
             kafka_millis=record.get("kafka_millis"),
-            event_time=moment(record.get("event_us")),
+            event_time=at_micros(record.get("event_us")),
             key=_bytes(record.get("key")),
             value=_bytes(record.get("value")),
             headers=_headers(record.get("headers")),
@@ -73,7 +72,10 @@ class RejectedRecord(NamedTuple):
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
         """From a row with a column for each field, the event time in microseconds since 1970."""
-        told = {"outcome": Outcome(row["outcome"]), "event_time": moment(row["event_time"])}
+        told = {
+            "outcome": Outcome(row["outcome"]),
+            "event_time": at_micros(row["event_time"]),
+        }
         return cls(**{**row, **told})
 
     def quarantined(self, inputs: Topics, batch: Batch) -> Row:
@@ -81,18 +83,18 @@ class RejectedRecord(NamedTuple):
         return self._raw(inputs) | {
             "kind": self.outcome.value,
             "reason": self._reason(inputs.of_partition(self.partition), batch),
-            "planned_at": moment(batch.clock_ms * 1000) if batch.clock_ms else None,
+            "planned_at": at_micros(batch.clock_ms * 1000) if batch.clock_ms else None,
             "left_out": None,
         }
 
     def late(self, inputs: Topics, batch: Batch, step: str) -> Row:
         """Its columns in ops.late, without the batch's. What the record has besides comes from
-        steps/capture.py and second_read.py; ops/schema.py declares the columns.
+        steps/capture.py and runs/account/second_read.py; ops/schema.py declares the columns.
 
         `step` is the kind of the step that dropped it.
         """
         return self._raw(inputs) | {
-            "watermark_missed": moment(batch.late_before_ms * 1000),
+            "watermark_missed": at_micros(batch.late_before_ms * 1000),
             "step": step,
         }
 
@@ -116,29 +118,13 @@ class RejectedRecord(NamedTuple):
         sent, of = self.kafka_timestamp, "the Kafka timestamp"
         # Else both times are the producer's, whose clock is wrong, or there is only one.
         if sent is None or self.event_time - sent <= topic.max_ahead:
-            sent, of = moment(batch.clock_ms * 1000), "the moment at which its batch was planned"
+            sent, of = (
+                at_micros(batch.clock_ms * 1000),
+                "the moment at which its batch was planned",
+            )
         assert sent is not None
         ahead = self.event_time - sent
         return f"event time is {ahead} past {of}; at most {topic.max_ahead} is allowed"
-
-
-def captured(
-    batch: Batch, progress: Progress, policy: CapturePolicy
-) -> list[RejectedRecord] | None:
-    """The batch's rejected records; None if some are missing: too many to capture, or late by
-    another watermark.
-    """
-    same = batch.late_before_ms == policy.late_before_ms
-    if progress.dropped and not same:
-        return None
-    records = progress.captured(CLASSIFIED_SEEN) + (progress.captured(ENTERED_SEEN) if same else [])
-    expected = sum(progress.counted(CLASSIFIED_SEEN, outcome) for outcome in QUARANTINED)
-    expected += progress.counted(ENTERED_SEEN, Outcome.LATE) if same else 0
-    return (
-        [RejectedRecord.of_progress(record) for record in records]
-        if len(records) == expected
-        else None
-    )
 
 
 def with_reasons(records: Sequence[RejectedRecord], inputs: Topics) -> list[RejectedRecord] | None:
@@ -164,14 +150,9 @@ def _headers(given: list[Mapping[str, Any]] | None) -> list[dict[str, Any]] | No
     return [{"key": each["key"], "value": _bytes(each.get("value"))} for each in given]
 
 
-def moment(us: int | None) -> datetime | None:
-    """From microseconds since the epoch. A Transform may make a time before the year 1 or behind
-    9999: it is the first or the last that Python has, since every range of it is there too.
-    """
-    if us is None:
-        return None
-    try:
-        return EPOCH + timedelta(microseconds=us)
-    except OverflowError:
-        last = datetime.min if us < 0 else datetime.max  # noqa: DTZ901 - it gets its zone
-        return last.replace(tzinfo=UTC)
+def by_topic(records: Iterable[RejectedRecord]) -> dict[int, Counter[str]]:
+    """Number of a topic -> how many of its records, by their outcome."""
+    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for record in records:
+        found[input_of(record.partition)][record.outcome] += 1
+    return found
