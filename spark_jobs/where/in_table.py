@@ -218,24 +218,18 @@ def _same(row: Mapping[str, Any], entered: Mapping[str, Any]) -> bool:
 
 
 def equals(name: str, value: Any, kind: str) -> str:
-    """SQL (DataFusion's and Spark's), of a value as ask.values or Python has it; empty if it has
-    none.
-    """
+    """SQL (DataFusion's and Spark's), of a value as ask.values or Python has it; empty if none."""
     if value is None:
         return f"`{name}` IS NULL"
     match value, kind:
-        case int(), "timestamp":
-            return equals(name, time_of(value), kind)
-        case int(), "date":
-            return equals(name, date_of(value), kind)
+        case int(), "timestamp" | "date":
+            return equals(name, (date_of if kind == "date" else time_of)(value), kind)
         case datetime(), "timestamp":
             text = f"'{iso(value)}Z'" if FIRST <= value < LAST else ""
         case date(), "date":
             text = f"'{value}'"
-        case bool(), _:
+        case (bool(), _) | (int(), "tinyint" | "smallint" | "int" | "bigint"):
             text = str(value).lower()
-        case int(), "tinyint" | "smallint" | "int" | "bigint":
-            text = str(value)
         case str(), "string":
             text = "'" + value.replace("'", "''") + "'"
         case _:
