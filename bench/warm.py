@@ -21,6 +21,7 @@ from spark_jobs.launch import submit
 from spark_jobs.launch.warm.fits import shown
 from spark_jobs.launch.warm.place import socket_path
 from spark_jobs.messages.report import read_report
+from spark_jobs.settings.variables import ROOT
 
 PATIENCE_SECONDS = 60
 
@@ -53,10 +54,20 @@ class Warm(Sluice):
 
 
 def begin(command: Sequence[str], environment: Mapping[str, str], cwd: Path) -> None:
-    """A first run, which starts the worker, and is not measured."""
+    """A first run, which starts the worker, and is not measured. Behind it the worker does its idle
+    drains, which would slow what is measured: it waits for them, where the machine lets them come.
+    """
     adopt_orphans()  # the worker, which is looked at as a child: `run` may not have done it yet
     given = {**os.environ, **environment}
     subprocess.run(command, env=given, check=True, stdout=subprocess.DEVNULL, cwd=cwd)
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until and _warms(given[ROOT]):
+        time.sleep(0.2)
+
+
+def _warms(root: str) -> bool:
+    found = shown(socket_path(root))
+    return found is not None and found.warms
 
 
 def run_warm(

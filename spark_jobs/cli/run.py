@@ -177,7 +177,8 @@ def worker(
     those that are there are busy and memory is free. It keeps Spark's JVM for the runs after it. It
     ends by itself: when no run came (SLUICE_WARM_IDLE_MINUTES), after SLUICE_WARM_DRAINS, above
     SLUICE_WARM_MEMORY_MB, behind a failed run, where memory becomes short, and when code, jars,
-    settings or environment have changed.
+    settings or environment have changed. While it is idle it does drains of its own, which compile
+    its code.
 
     To end a run at work at once, kill the process that it shows: the next run resumes.
     """

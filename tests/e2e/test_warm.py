@@ -20,6 +20,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckFailed, ReportMissing, Stopped
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import kill_tree, tree
+from spark_jobs.launch.scratch import FOLDERS, scratch
 from spark_jobs.launch.submit import DAEMON
 from spark_jobs.launch.warm import start
 from spark_jobs.launch.warm.client import begun
@@ -52,6 +53,21 @@ from spark_jobs.spec import Check
 NONE = Check(type="expect_column_values_to_be_between", kwargs={"column": "flights", "max_value": 0})
 SPEC = SPEC.model_copy(update={"output_checks": (NONE,)})
 """
+EAGER = """
+import sys
+if idle := sys.modules.get("spark_jobs.launch.warm.inside.idle"):  # in a worker alone
+    idle.FREE = idle.RESTED_SECONDS = 0.0
+    idle.ENOUGH = 9
+"""
+"""Of a pipeline: its worker does many idle drains, at once, whatever else the machine does."""
+UNFIT = f"""{EAGER}
+    import os
+    from pathlib import Path
+    root = Path(os.environ["{FOLDERS}"].split(",")[0], "idle", "root")
+    root.parent.mkdir(exist_ok=True)
+    root.touch()
+"""
+"""And in the place of their root there is a file."""
 
 
 class Installation:
@@ -137,6 +153,20 @@ class Installation:
         wanted = oracle.RESULTS[FIRST](oracle.events(scene.ledger, late - merged), until)
         assert_same(oracle.comparable(scene.table()), oracle.comparable(wanted), "rows")
 
+    def add(self, code: str) -> None:
+        """To the spec of FIRST."""
+        with (self.code / FIRST / "spec.py").open("a") as spec:
+            spec.write(code)
+
+    def wait_for_idle_drain(self) -> None:
+        """Until one is under way."""
+        wait(lambda: self.log.count(", while nobody") > self.log.count("the idle drain"), "it")
+
+    @property
+    def log(self) -> str:
+        """The worker's."""
+        return log_path(self.socket).read_text()
+
     def hold(self, process: subprocess.Popen[str], place: str) -> None:
         """Until the failpoint holds the drain."""
         wait(lambda: (self.waiting / place).exists() or process.poll() is not None, place)
@@ -171,6 +201,13 @@ def status(process: subprocess.Popen[str]) -> int:
     return process.returncode
 
 
+def swept(home: Path) -> bool:
+    """Whether nothing is left there behind a start: a killed JVM's threads may have its lock yet."""
+    with scratch(os.environ):
+        pass
+    return not [*home.iterdir()]
+
+
 def place(row: dict[str, Any]) -> oracle.Place:
     return row["partition"], row["offset"]
 
@@ -184,8 +221,9 @@ def wait(moment: Callable[[], bool], what: str) -> None:
 
 
 @pytest.fixture
-def temporary() -> Iterator[Path]:
+def temporary(tmp_path_factory) -> Iterator[Path]:
     """A temporary folder of this process and of those that it starts."""
+    tmp_path_factory.getbasetemp()  # made now, else in this folder, which goes
     with tempfile.TemporaryDirectory(dir="/tmp") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", folder)
         patch.setenv("TMPDIR", folder)
@@ -207,14 +245,27 @@ def installation(kafka, tmp_path) -> Iterator[Installation]:
             started.wait()
 
 
-def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(spark, installation):
-    scene = installation.scene
+def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(
+    spark, temporary, installation
+):
+    """The worker does drains of its own between them, and is killed in one."""
+    scene, home = installation.scene, temporary / f"sluice-scratch-{os.getuid()}"
+    installation.add(EAGER)
     scene.deliver()
     assert "starts cold" not in installation.drain(FIRST, "first")
     born = installation.worker
     assert (born.drains, born.run, born.ending) == (1, "", "")
-    installation.drain(SECOND, "second")
-    assert (installation.worker.process, installation.worker.drains) == (born.process, 2)
+    wait(lambda: installation.worker.idle_drains == 1, "an idle drain")
+    installation.wait_for_idle_drain()
+    assert "starts cold" not in installation.drain(SECOND, "second")
+    last = installation.worker
+    assert (last.process, last.drains) == (born.process, 2)
+    assert last.idle_seconds > 0
+    installation.wait_for_idle_drain()
+    left = tree(born.process)
+    kill_tree(born.process)
+    wait(lambda: not any(lives(each.pid) for each in left), "the worker's end")
+    wait(lambda: swept(home), "an empty home: the next start removes what a killed one leaves")
     other = Scene(scene.kafka, installation.folder, SECOND, topic=scene.topic)
     scene.assert_exact()
     other.assert_exact()
@@ -224,16 +275,18 @@ def test_a_failed_run_leaves_no_scratch_and_a_failed_check_leaves_the_worker(
     spark, temporary, installation
 ):
     scene, home = installation.scene, temporary / f"sluice-scratch-{os.getuid()}"
-    with (installation.code / FIRST / "spec.py").open("a") as spec:
-        spec.write(IMPOSSIBLE)
+    installation.add(IMPOSSIBLE)
     scene.deliver()
     failed = status(installation.start(FIRST, "failed", "checks=raise"))
     assert failed not in {0, CheckFailed.exit_status}
     assert not [*home.iterdir()]
+    installation.add(UNFIT)
     born = []
     for run_id in ("refused", "again"):
         assert status(installation.start(FIRST, run_id)) == CheckFailed.exit_status
         born.append(installation.worker.process)
+        wait(lambda: not installation.worker.warms, "an idle drain that fails")
+    assert installation.log.count("no other one comes") == 1
     assert born[0] == born[1]
     installation.drain(SECOND, "second")
     assert (installation.worker.process, installation.worker.drains) == (born[0], 3)

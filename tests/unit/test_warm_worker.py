@@ -14,7 +14,8 @@ import pytest
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.launch.warm.fingerprint import changed
-from spark_jobs.launch.warm.fits import shown
+from spark_jobs.launch.warm.fits import lines, shown
+from spark_jobs.launch.warm.inside.idle import ENOUGH
 from spark_jobs.launch.warm.inside.reception import LOOK_SECONDS, Turn
 from spark_jobs.launch.warm.inside.worker import COLLECT_EVERY
 from spark_jobs.launch.warm.link import (
@@ -47,11 +48,13 @@ WORKER = """
 import logging, os, socket, sys, time
 from pathlib import Path
 from spark_jobs.runs.watch.limits import stop_on_signals
-from spark_jobs.launch.warm.inside import reception, worker
+from spark_jobs.launch.warm.inside import idle, reception, worker
 from spark_jobs.launch.warm.inside.worker import Worker
 from spark_jobs.launch.warm.inside.life import Limits
 
-worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
+idle.CLEAN_SECONDS = worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
+idle.MOST_SECONDS = 4.0
+idle.RESTED_SECONDS = reception.LOOK_SECONDS = 0.05
 reception.PATIENCE_SECONDS = 1.0
 
 def mark(word): Path(sys.argv[1]).with_suffix("." + word).touch()
@@ -72,7 +75,16 @@ class NoSpark:
         mark("collected")
         if words_of("collect-raises"): raise RuntimeError("the JVM is gone")
         while words_of("collect-hangs"): time.sleep(0.01)
-    def memory_mb(self): return 10
+    def memory_mb(self): return 1000 if words_of("large") else 10
+
+class Own:
+    def next(self, turn):
+        mark("idle")
+        if words_of("idle-raises"): raise RuntimeError("no records")
+        while words_of("idle-hangs"): time.sleep(0.01)
+        while words_of("idle-waits") and not turn.wanted: time.sleep(0.01)
+        return not turn.wanted
+    def remove(self): mark("idle-removed")
 
 def run(words):
     if words[0] == "say":
@@ -114,7 +126,9 @@ def run(words):
 short = Path(sys.argv[1]).with_suffix(".short")
 full = lambda: "memory is short" if short.exists() else ""
 limits = Limits(int(sys.argv[2]), float(sys.argv[3]), 100, full)
-sys.exit(Worker(Path(sys.argv[1]), {"code": "1", "variable A": "1"}, limits, run, NoSpark).work())
+own = idle.Idle(Own(), lambda: 0.5 if words_of("free") else 0.49)
+born = {"code": "1", "variable A": "1"}
+sys.exit(Worker(Path(sys.argv[1]), born, limits, run, own, NoSpark).work())
 """
 
 
@@ -184,8 +198,13 @@ class Process:
         assert isinstance(client.answer, Accepted), client.answer
         return client
 
+    def mark(self, *words: str) -> None:
+        """Its parts do this from now on."""
+        for word in words:
+            self.socket.with_suffix(f".{word}").touch()
+
     def marked(self, word: str) -> bool:
-        """Whether its Spark was asked for this."""
+        """Whether its Spark, or an idle drain, was asked for this."""
         return self.socket.with_suffix(f".{word}").exists()
 
     @property
@@ -308,6 +327,65 @@ def test_it_waits_as_long_as_the_most_patient_of_its_runs_has_asked_for(start):
     with pytest.raises(subprocess.TimeoutExpired):
         worker.process.wait(3)
     assert worker.run("say").end() == Ended(0)
+
+
+def test_an_idle_worker_does_drains_of_its_own_where_processors_are_free_until_its_jvm_is_warm(
+    start,
+):
+    worker = start()
+    assert worker.run("say").end() == Ended(0)
+    time.sleep(0.5)
+    found = shown(worker.socket)
+    assert (found.idle_drains, found.warms, worker.marked("idle")) == (0, True, False)
+    worker.mark("free")
+    wait(lambda: not shown(worker.socket).warms)
+    found = shown(worker.socket)
+    assert (found.drains, found.idle_drains, found.run) == (1, ENOUGH - 1, "")
+    assert worker.log.count("the idle drain ended") == ENOUGH - 1
+    assert worker.marked("idle-removed")
+    assert f"idle drains of its own: {ENOUGH - 1}" in "".join(lines(found, worker.socket))
+    assert worker.run("say").end() == Ended(0)
+    assert shown(worker.socket).drains == 2
+
+
+def test_a_client_that_comes_in_an_idle_drain_stops_it_and_is_served(start):
+    worker = start()
+    worker.mark("idle-waits", "free")
+    wait(lambda: worker.marked("idle"))
+    assert worker.run("say").end() == Ended(0)
+    assert "stopped, as somebody wants the worker" in worker.log
+    wait(lambda: "idle drain 1" in worker.log.rpartition("exit status 0")[2])
+    worker.process.send_signal(signal.SIGTERM)
+    assert worker.process.wait(PATIENCE_SECONDS) == 0
+    assert worker.marked("stopped"), "Spark, too"
+
+
+def test_an_idle_drain_that_fails_is_the_last_and_the_next_client_is_served(start):
+    worker = start()
+    worker.mark("idle-raises", "free")
+    wait(lambda: not shown(worker.socket).warms)
+    assert worker.run("say").end() == Ended(0)
+    assert worker.log.count("idle drain 1") == 1
+    assert "no other one comes: RuntimeError: no records" in worker.log
+    assert worker.marked("idle-removed")
+    assert worker.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("how", "why", "killed"),
+    [
+        ("clean-raises", "the JVM is gone", True),
+        ("idle-hangs", "its idle drain does not end", True),
+        ("large", "SLUICE_WARM_MEMORY_MB", False),
+    ],
+)
+def test_a_worker_ends_behind_an_idle_drain_that_leaves_it_unfit(start, how, why, killed):
+    worker = start()
+    worker.mark(how, "free")
+    assert worker.process.wait(PATIENCE_SECONDS) == 0
+    assert why in worker.log
+    assert worker.marked("killed") == killed
+    assert not worker.socket.exists()
 
 
 def test_it_ends_where_memory_is_short_but_never_within_a_run(start, tmp_path):

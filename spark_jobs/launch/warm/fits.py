@@ -179,9 +179,16 @@ def lines(worker: Shown, log: Path) -> list[str]:
     return [
         f"process {worker.process} since {worker.started_at}: {worker.drains} drains, "
         f"{worker.memory_mb} MB, {work}",
+        *([_idle_drains(worker)] if worker.idle_drains or worker.warms else []),
         *([f"it ends: {worker.ending}"] if worker.ending else []),
         f"log: {log}",
     ]
+
+
+def _idle_drains(worker: Shown) -> str:
+    more = "; more come" if worker.warms else ""
+    took = f"{worker.idle_seconds:.1f} processor seconds"
+    return f"idle drains of its own: {worker.idle_drains}, {took}{more}"
 
 
 def foretold(settings: Settings, records: int) -> str:
@@ -200,8 +207,10 @@ def _foretold(settings: Settings, records: int) -> str:
     every = socket_paths(settings.root)
     there = [found for path in every if (found := shown(path))]
     if free := [each for each in there if not each.run]:
-        waits = f"worker {free[0].process} waits for one, with {free[0].memory_mb:,} MB"
-        return f"a run now is warm: {waits}"
+        found = free[0]
+        waits = f"worker {found.process} waits for one, with {found.memory_mb:,} MB"
+        took = f"; {_idle_drains(found)}" if found.idle_drains else ""
+        return f"a run now is warm: {waits}{took}"
     if len(there) == len(every):
         return "a run now starts cold: every worker is busy"
     wanted = settings.warm == "on" and not there

@@ -99,6 +99,12 @@ class Shown(_Message):
     """The run at work; empty if none is."""
     ending: str
     """Why the worker will end; empty if it will not."""
+    idle_drains: int = 0
+    """Drains of its own that it has done while nobody wanted it."""
+    idle_seconds: float = 0.0
+    """Of processors, that these took."""
+    warms: bool = False
+    """Whether it will do more of them."""
 
 
 Asked = Drain | Go | Stop | Look | End

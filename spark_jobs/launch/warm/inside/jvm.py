@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import psutil
 from py4j.java_gateway import quiet_shutdown  # type: ignore[import-untyped]
@@ -56,6 +56,28 @@ class PythonWorkers:
         """
         if gone := [each.pid for each in self._daemons if not lives(each)]:
             raise DaemonGone(f"its Python daemon is gone (process {gone[0]})")
+
+
+class Spark(Protocol):
+    """What a worker asks of its JVM."""
+
+    def new_session(self) -> None:
+        """Make a session that the next drain finds."""
+
+    def clean(self) -> None:
+        """Leave nothing of the drain behind."""
+
+    def collect(self) -> None:
+        """Collect all garbage."""
+
+    def stop(self) -> None:
+        """Stop it; it ends behind this process."""
+
+    def kill(self) -> None:
+        """End it at once, with whatever it has at work."""
+
+    def memory_mb(self) -> int:
+        """Megabytes of this process and its JVM."""
 
 
 class Jvm:

@@ -140,13 +140,23 @@ class Turn:
         self.job = job
         self._jobs.put(job)
 
+    @property
+    def wanted(self) -> str:
+        """Who wants the worker to do something, or to end; empty if nobody does."""
+        return "a client" if self.job is not None else self.ending
+
     def next(
-        self, idle_seconds: float, short_because: Callable[[], str] = lambda: ""
+        self,
+        idle_seconds: float,
+        short_because: Callable[[], str] = lambda: "",
+        meanwhile: Callable[[float], None] = lambda _: None,
     ) -> Job | None:
         """The next job; None if the worker is to end, if none came for so long, and if
-        `short_because` says why it may not wait for one.
+        `short_because` says why it may not wait for one. At each look at which nobody wants the
+        worker, `meanwhile` gets the seconds since this was called.
         """
-        idle_until = time.monotonic() + idle_seconds
+        began = time.monotonic()
+        idle_until = began + idle_seconds
         while True:
             try:
                 job = self._jobs.get(timeout=min(LOOK_SECONDS, idle_seconds))
@@ -158,6 +168,8 @@ class Turn:
                         self.end("nobody wanted a run for SLUICE_WARM_IDLE_MINUTES")
                     elif self.job is None and (why := short_because()):
                         self.end(why)
+                if not self.wanted:
+                    meanwhile(time.monotonic() - began)
                 continue
             if job is not None:
                 return job

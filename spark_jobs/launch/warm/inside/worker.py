@@ -16,12 +16,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from spark_jobs.launch import processes
 from spark_jobs.launch.scratch import remove_own
 from spark_jobs.launch.session import within
-from spark_jobs.launch.warm.inside.jvm import Jvm
+from spark_jobs.launch.warm.inside.idle import CLEAN_SECONDS, Idle
+from spark_jobs.launch.warm.inside.jvm import Jvm, Spark
 from spark_jobs.launch.warm.inside.life import ENDED, Limits
 from spark_jobs.launch.warm.inside.output import OwnLog, followed, write_all
 from spark_jobs.launch.warm.inside.reception import Job, Reception, Turn
@@ -33,36 +34,12 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import failpoint
 
 Run = Callable[[list[str]], int]
-CLEAN_SECONDS = 30.0
-"""How long the worker may clean up behind a drain: the client waits for that."""
 COLLECT_EVERY = 10
 """Drains between two collections of all garbage, which nobody waits for but a drain that comes in
 the same second.
 """
 STOP_SECONDS = 30.0
 """How long Spark may take to stop."""
-
-
-class Spark(Protocol):
-    """What a worker keeps between drains: the JVM of jvm.py."""
-
-    def new_session(self) -> None:
-        """Make a session that the next drain finds."""
-
-    def clean(self) -> None:
-        """Leave nothing of the drain behind."""
-
-    def collect(self) -> None:
-        """Collect all garbage."""
-
-    def stop(self) -> None:
-        """Stop it; it ends behind this process."""
-
-    def kill(self) -> None:
-        """End it at once, with whatever it has at work."""
-
-    def memory_mb(self) -> int:
-        """Megabytes of this process and its JVM."""
 
 
 class Worker:
@@ -76,6 +53,7 @@ class Worker:
         born: dict[str, str],
         limits: Limits,
         run: Run,
+        idle: Idle,
         start: Callable[[], Spark] = Jvm,
     ) -> None:
         self._folder = address.parent
@@ -85,6 +63,7 @@ class Worker:
         self._reception = Reception(self._turn, born, self._log, self._shown)
         self._limits = limits
         self._run = run
+        self._idle = idle
         self._start = start
         self._started_at = datetime.now(UTC)
         self._drains = 0
@@ -100,12 +79,23 @@ class Worker:
         os.chdir(self._folder)  # its starter's folder may go
         self._reception.open(self._address.listen())
         self._log.note("it waits for drains")
-        while (job := self._turn.next(self._idle(), self._limits.short_because)) is not None:
+        while (job := self._next()) is not None:
             self._do(job)
         self._leave()
 
-    def _idle(self) -> float:
+    def _next(self) -> Job | None:
+        return self._turn.next(self._waits(), self._limits.short_because, self._meanwhile)
+
+    def _waits(self) -> float:
         return max(self._limits.idle_seconds, self._awaited_until - time.monotonic())
+
+    def _meanwhile(self, rested: float) -> None:
+        """Nobody has wanted the worker for so many seconds."""
+        if not self._idle.is_due(self._drains, rested):
+            return
+        self._idle.do(self._jvm, self._turn, self._log, self._drains, self._leave_at_once)
+        if why := self._limits.end_because(0, self._drains, self._memory_mb()):
+            self._turn.end(why)
 
     def _do(self, job: Job) -> None:
         try:
@@ -131,7 +121,7 @@ class Worker:
         self._turn.rest(self._problem(job, status))
         job.answer(status)
         if self._drains % COLLECT_EVERY == 0 and (left := within(CLEAN_SECONDS, self._jvm.collect)):
-            self._leave_at_once(f"it cannot collect its garbage: {left}", lambda: None)
+            self._leave_at_once(f"it cannot collect its garbage: {left}")
 
     def _ran(self, job: Job) -> tuple[int, str]:
         """The exit status of a process that does this, and what that process left in this one."""
@@ -167,8 +157,10 @@ class Worker:
             self._jvm.kill()
         _exit()
 
-    def _leave_at_once(self, why: str, tell: Callable[[], None]) -> NoReturn:
-        """Before that `tell` the client: what the JVM has at work does not outlive the answer."""
+    def _leave_at_once(self, why: str, tell: Callable[[], None] = lambda: None) -> NoReturn:
+        """Before that `tell` the client, if there is one: what the JVM has at work does not outlive
+        the answer.
+        """
         self._turn.retire(why, at_once=True)
         self._log.note(f"it ends at once: {self._turn.ending}")
         if left := within(STOP_SECONDS, self._jvm.kill):
@@ -186,6 +178,9 @@ class Worker:
             self._memory_mb(),
             job.run if job else "",
             self._turn.ending,
+            self._idle.done,
+            self._idle.seconds,
+            self._idle.warms(self._drains),
         )
 
 
@@ -209,4 +204,5 @@ def _status(run: Run, words: list[str]) -> int:
 def serve(socket: str, run: Callable[[list[str]], int]) -> int:
     """Be a worker at this socket until it ends. `run` does one drain, by its words."""
     born = json.loads(os.environ.pop(BORN))
-    Worker(Path(socket), born, Limits.of(Settings.from_environment()), run).work()
+    settings = Settings.from_environment()
+    Worker(Path(socket), born, Limits.of(settings), run, Idle.of(settings)).work()

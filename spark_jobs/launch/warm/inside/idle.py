@@ -1,0 +1,117 @@
+"""Idle: drains of a worker's own while nobody wants it. A JVM's first drains are slow, since their
+code is not compiled; so these take the place of clients'.
+
+When one is done is told by looking: a thread cannot give up its priority and take it again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Timer
+from typing import Final, NoReturn, Protocol, Self
+
+import psutil
+
+from spark_jobs.launch.processes import processor_seconds
+from spark_jobs.launch.session import within
+from spark_jobs.launch.warm.inside.jvm import Spark
+from spark_jobs.launch.warm.inside.output import OwnLog
+from spark_jobs.launch.warm.inside.own_drain import OwnDrains
+from spark_jobs.launch.warm.inside.reception import Turn
+from spark_jobs.settings.installation import Settings
+
+ENOUGH: Final = 3
+"""Drains of a worker, clients' among them: behind five the next one is no quicker than behind three
+(bench/NOTES.md).
+"""
+RESTED_SECONDS: Final = 3.0
+"""How long nobody has wanted the worker."""
+FREE: Final = 0.5
+"""The share of the processors that is free."""
+MOST_SECONDS: Final = 120.0
+"""How long one may take: who wants the worker meanwhile waits, or starts cold."""
+CLEAN_SECONDS: Final = 30.0
+"""How long the worker may clean up behind a drain: the client waits for that."""
+
+
+def free() -> float:
+    """The share of this process's processors that nobody has used since the last call; none where
+    the machine does not tell.
+    """
+    try:
+        busy = psutil.cpu_percent(percpu=True)
+    except (psutil.Error, OSError):
+        return 0.0
+    ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(busy))
+    found = [each for number, each in enumerate(busy) if number in ours] or busy
+    return 1 - float(sum(found)) / len(found) / 100
+
+
+class Drains(Protocol):
+    """Drains that concern no client: own_drain.py has the real ones."""
+
+    def next(self, turn: Turn) -> bool:
+        """Do one. Returns whether it came to its end, since nobody wanted the worker meanwhile.
+        Raises what went wrong.
+        """
+
+    def remove(self) -> None:
+        """No other one comes: leave nothing of them."""
+
+
+class Idle:
+    """The idle drains of one worker."""
+
+    def __init__(self, drains: Drains, free: Callable[[], float] = free) -> None:
+        self._drains = drains
+        self._free = free
+        self._failed = False
+        self.done = 0
+        """Those that came to their end."""
+        self.seconds = 0.0
+        """Of processors, that all of them took."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Those of a worker with these settings."""
+        return cls(OwnDrains(settings))
+
+    def warms(self, drains: int) -> bool:
+        """Whether more come, once there is time. `drains`: those of clients."""
+        return not self._failed and drains + self.done < ENOUGH
+
+    def is_due(self, drains: int, rested: float) -> bool:
+        """Whether one is now. `rested`: for how many seconds nobody has wanted the worker, which
+        has looked here each second of them.
+        """
+        return self.warms(drains) and self._free() >= FREE and rested >= RESTED_SECONDS
+
+    def do(
+        self, spark: Spark, turn: Turn, log: OwnLog, drains: int, leave: Callable[[str], NoReturn]
+    ) -> None:
+        """Do one, and leave nothing of it in the JVM. One that fails is noted, and the last one.
+        `leave` ends a worker that cannot go on.
+        """
+        log.note(f"idle drain {self.done + 1}, while nobody wants a run")
+        before, said = processor_seconds(), "ended"
+        limit = Timer(MOST_SECONDS, leave, ("its idle drain does not end",))
+        limit.daemon = True
+        limit.start()
+        try:
+            spark.new_session()
+            ended = self._drains.next(turn)
+            said = "ended" if ended else "stopped, as somebody wants the worker"
+            self.done += ended
+        except Exception as error:  # noqa: BLE001 - whatever it is, clients' drains go on
+            self._failed = True
+            said = f"failed, and no other one comes: {type(error).__name__}: {error}"
+        limit.cancel()
+        if problem := within(CLEAN_SECONDS, spark.clean):
+            leave(f"it cannot clean up behind an idle drain: {problem}")
+        seconds = processor_seconds() - before
+        self.seconds += seconds
+        log.note(f"the idle drain {said}; {seconds:.1f} processor seconds")
+        if not self.warms(drains):
+            self._drains.remove()
+        self._free()  # the next look sees what others use
