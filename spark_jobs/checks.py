@@ -39,10 +39,7 @@ from spark_jobs.spec.checks.check import StateMetrics
 from spark_jobs.table import history
 
 if TYPE_CHECKING:
-    from great_expectations.core import (
-        ExpectationSuiteValidationResult,
-        ExpectationValidationResult,
-    )
+    from great_expectations.core import ExpectationValidationResult
     from great_expectations.expectations.expectation import Expectation
     from pandas import DataFrame as PandasFrame
 
@@ -146,11 +143,6 @@ def check_change(spec_checks: Iterable[Check], row: dict[str, float]) -> list[Ch
     return _of_one_row("change", spec_checks, row)
 
 
-def check_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
-    """check_metrics, of a run's spec."""
-    return check_metrics(run.spec, metrics)
-
-
 def check_metrics(spec: Pipeline, metrics: StateMetrics) -> list[CheckResult]:
     """Run the state checks, the pipeline's and those that every pipeline has.
 
@@ -203,15 +195,23 @@ def _validate(
     )
     checks = tuple(checks)
     ids = {_arguments(check): number for number, check in enumerate(checks)}
-    wanted = gx.ExpectationSuite(name=suite)
-    for check in {_arguments(check): check for check in checks}.values():
-        wanted.add_expectation(_expectation(check, ids[_arguments(check)]))
-    outcome: ExpectationSuiteValidationResult = batch.validate(
-        wanted, result_format={"result_format": "SUMMARY", "partial_unexpected_count": SAMPLE_SIZE}
-    )
-    # By id: GX lists expectations that it could not evaluate first, and equal ones once.
-    results = {_id(result): result for result in outcome.results}
-    return [_result(suite, check, results[ids[_arguments(check)]]) for check in checks]
+
+    def validated(some: Iterable[int], most: int) -> dict[int, ExpectationValidationResult]:
+        wanted = [_expectation(checks[number], number) for number in some]
+        form = {"result_format": "SUMMARY", "partial_unexpected_count": most}
+        asked = gx.ExpectationSuite(name=suite, expectations=wanted)
+        # By id: GX lists expectations that it could not evaluate first, and equal ones once.
+        return {_id(each): each for each in batch.validate(asked, result_format=form).results}
+
+    found = validated(ids.values(), 0)
+    # Failing values take a query for each check: only of those that have some.
+    if failing := [n for n, each in found.items() if not each.success or _unexpected(each)]:
+        found |= validated(failing, SAMPLE_SIZE)
+    return [_result(suite, check, found[ids[_arguments(check)]]) for check in checks]
+
+
+def _unexpected(result: ExpectationValidationResult) -> int:
+    return int((result.result or {}).get("unexpected_count") or 0)
 
 
 def _id(result: ExpectationValidationResult) -> int:
@@ -267,7 +267,7 @@ def _result(suite: Suite, check: Check, result: ExpectationValidationResult) -> 
         outcome="broken" if error else outcome,
         observed=error
         or _json(details.get("observed_value", {"rows": details.get("element_count")})),
-        unexpected=int(details.get("unexpected_count") or 0),
+        unexpected=_unexpected(result),
         sample=_json(sample[:SAMPLE_SIZE]) if sample else "",
     )
 

@@ -62,9 +62,11 @@ def carry_out(
     the next one does not try the same records again. `beside`: whether it is about NEXT, in place
     of SLUICE_NEXT.
     """
+    from spark_jobs.decode.pandas_later import without_pandas  # noqa: PLC0415 - as below
     from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
     from spark_jobs.runs.unbegun import recorded  # noqa: PLC0415 - as above
 
+    without_pandas()  # a fifth of a second
     run = behind or run_id(kind)
     log.setup(log_format())
     with with_spark(), log.context(pipeline=pipeline, run=run):

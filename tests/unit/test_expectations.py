@@ -1,8 +1,5 @@
 """Results of Great Expectations on pandas, each with the check that it belongs to."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
 from spark_jobs import checks as expectations
@@ -20,9 +17,9 @@ METRICS = StateMetrics(**dict.fromkeys(StateMetrics.model_fields, 0))
 
 
 def evaluated(*checks: Check) -> list[CheckResult]:
-    run: Any = SimpleNamespace(spec=pipeline(state_checks=checks))
+    spec = pipeline(state_checks=checks)
     own = {check.type for check in checks} | {"expect_column_values_to_be_between"}
-    results = expectations.check_state(run, METRICS)
+    results = expectations.check_metrics(spec, METRICS)
     return [result for result in results if result.type in own and result.about.startswith("own")]
 
 
@@ -45,6 +42,22 @@ def test_a_check_that_cannot_be_evaluated_takes_no_other_checks_result():
         "broken",
         "warning",
     )
+
+
+def test_failing_values_are_shown_of_a_check_that_fails_and_of_one_that_lets_some_pass():
+    """GX is asked for them behind the counts."""
+    null = Check(type="expect_column_values_to_be_null", kwargs={"column": "late_share"})
+    failing = null.model_copy(update={"about": "own, failing"})
+    mostly = {"column": "late_share", "mostly": 0}
+    some = null.model_copy(update={"kwargs": mostly, "about": "own, some"})
+    good = within("late_share", 0, about="own, good")
+    assert [
+        (r.about, r.outcome, r.unexpected, r.sample) for r in evaluated(failing, some, good)
+    ] == [
+        ("own, failing", "failed", 1, "[0.0]"),
+        ("own, some", "passed", 1, "[0.0]"),
+        ("own, good", "passed", 0, ""),
+    ]
 
 
 def test_two_checks_with_the_same_arguments_have_a_result_each():
