@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -92,31 +92,26 @@ def _unsigned() -> Iterator[tuple[str, bytes]]:
 
 
 def _compile(folder: Path, jars: Path) -> None:
-    compiler = _the_one(jars / "build", "ecj-*.jar")
     needed = [
         *(_the_one(_spark_jars(), name) for name in NEEDED),
         *(_the_one(jars / "spark", name) for name in NEEDED_OF_OTHERS),
     ]
     sources = sorted(map(str, SOURCES.rglob("*.java")))
-    path = os.pathsep.join(map(str, needed))
-    words = [
-        jvm.java() or "java",
-        *jvm.SMALL,
-        "-jar",
-        str(compiler),
-        "-source",
-        "17",
-        "-target",
-        "17",
-        "-cp",
-        path,
-    ]
     subprocess.run(
-        [*words, "-d", str(folder), *sources],
+        [*compiler(jars, needed), "-d", str(folder), *sources],
         check=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
+
+
+def compiler(jars: Path, needed: Iterable[Path]) -> list[str]:
+    """The start of a command line that compiles with these jars.
+
+    Raises ValueError where the compiler is not there or there are two.
+    """
+    program = ["-jar", str(_the_one(jars / "build", "ecj-*.jar")), "-source", "17", "-target", "17"]
+    return [jvm.java() or "java", *jvm.SMALL, *program, "-cp", os.pathsep.join(map(str, needed))]
 
 
 def _the_one(folder: Path, pattern: str) -> Path:

@@ -1,5 +1,5 @@
-"""`make mutants FILE=... TESTS=...`: what no test sees of a file; without FILE the table's files by
-their unit tests.
+"""`make mutants FILE=... TESTS=...`: what no test sees of a file of Python, or of the JVM's
+decoder; without FILE the table's files by their unit tests.
 
 MOST mutants of a file are tried, drawn by SEED. For packages whose tests need no Spark.
 """
@@ -19,6 +19,8 @@ from spark_jobs.settings.installation import REPO
 from tests.harness.patience import VARIABLE as SLOWNESS
 
 HERE = Path(__file__).parent
+NO_SHRINKING = "SLUICE_MUTANT"
+"""Hypothesis need not search for the least case that fails (tests/unit/conftest.py)."""
 PYTHON = REPO / ".local" / "mutants" / "bin" / "python"
 MOST, SEED = (os.environ.get(name, usual) for name, usual in (("MOST", "60"), ("SEED", "56")))
 TABLE = {
@@ -57,6 +59,8 @@ def _named(file: str, tests: str) -> tuple[str, str]:
 
 def fates(file: str, tests: list[str]) -> tuple[int, int, list[str]]:
     """How many mutants there are, how many were tried, and what those that live change."""
+    if file.endswith(".java"):
+        return _of_java(REPO / file, tests)
     with TemporaryDirectory() as folder:
         copy = Path(folder)
         _copy_tracked_files(copy)
@@ -64,7 +68,7 @@ def fates(file: str, tests: list[str]) -> tuple[int, int, list[str]]:
             [PYTHON, HERE / "make.py", file, MOST, SEED], cwd=copy, capture_output=True, check=True
         )
         variables = {"PYTHONPATH": f"{copy}:{copy / 'plugins'}", "PATH": "/usr/bin:/bin"}
-        variables[SLOWNESS] = "3"  # or each fork measures it
+        variables |= {SLOWNESS: "3", NO_SHRINKING: "1"}  # or each fork measures it
         ran = subprocess.run(
             [sys.executable, HERE / "run.py", file, *tests],
             cwd=copy, env=variables, input=made.stdout, stdout=subprocess.PIPE, check=True,
@@ -74,6 +78,15 @@ def fates(file: str, tests: list[str]) -> tuple[int, int, list[str]]:
         sys.exit(f"{' '.join(tests)} fails before anything was changed")
     alive = [_diff(whole["source"], each) for each in mutants if each["lives"]]
     return whole["all"], len(mutants), alive
+
+
+def _of_java(file: Path, tests: list[str]) -> tuple[int, int, list[str]]:
+    from local.mutants import in_jvm  # noqa: PLC0415 - Python's have their tests in forks
+
+    os.environ[NO_SHRINKING] = "1"
+    all_, tried, alive = in_jvm.fates(file, tests, int(MOST), SEED)
+    source = file.read_text()
+    return all_, len(tried), [_diff(source, {"name": "java", "text": text}) for text in alive]
 
 
 def _diff(source: str, mutant: dict[str, str]) -> str:

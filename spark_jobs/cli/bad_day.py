@@ -66,20 +66,13 @@ commands = typer.Typer(rich_markup_mode="rich")
 def bisect(
     pipeline: PipelineName,
     condition: Annotated[
-        str,
-        typer.Argument(
-            metavar="SQL",
-            help="What is wrong, as DataFusion reads it. True of one row at least, or by "
-            "aggregates of all rows together: then the version is wrong.",
-        ),
+        str, typer.Argument(metavar="SQL", help="What is wrong, as DataFusion reads it.")
     ],
     key: Annotated[
-        str,
-        typer.Option(metavar="SQL", help="Look at the rows alone for which this is true."),
+        str, typer.Option(metavar="SQL", help="Look at the rows alone for which this is true.")
     ] = "true",
     right: Annotated[
-        int | None,
-        typer.Option(help="A version that was right. Default: the oldest that is kept."),
+        int | None, typer.Option(help="A version that was right. Default: the oldest that is kept.")
     ] = None,
     wrong: Annotated[
         int | None, typer.Option(help="A version that is wrong. Default: the newest.")
@@ -87,14 +80,16 @@ def bisect(
 ) -> None:
     """Tell since when a table is wrong: the commit, and the run, batch or repair that made it.
 
-    Write what is wrong, not what should be. The condition must be true now: the command asks the
-    versions that are kept, by halves, and writes nothing. A condition that came and went is told
-    with each change that it met. Versions whose files VACUUM has removed are named, not guessed.
+    Write what is wrong, of one row at least, or by aggregates of all rows. It must be true now: the
+    command asks the versions that are kept, by halves. A condition that came and went is told with
+    each change that it met. Versions that VACUUM has taken are named, not guessed. Writes nothing.
 
     Without Spark. Each version that is asked is one read of the table.
     """
     from spark_jobs.since.tell import lines, told  # noqa: PLC0415 - Delta, which the help does not need
 
+    if right is not None and wrong is not None and right >= wrong:
+        raise typer.BadParameter("it is not before --wrong", param_hint="--right")
     with one_line_errors():
         require_readable(root := root_of(spec := registry.load(pipeline)))
         said = partial(typer.echo, err=True)
@@ -119,15 +114,10 @@ def tune(
     ] = None,
     days: Annotated[
         int | None,
-        typer.Option(
-            help="Look at the batches of so many days alone. Default: all.", min=1, max=36_525
-        ),
+        typer.Option(help="Only the batches of so many days. Default: all.", min=1, max=36_525),
     ] = None,
     exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact", help="Read the records again whose event times decide. Needs the topic."
-        ),
+        bool, typer.Option("--exact", help="Read the records again whose event times decide.")
     ] = False,
 ) -> None:
     """Show what other watermark delays would cost: late records, state, the wait for a window.
@@ -170,39 +160,29 @@ def tune(
 def excise(  # noqa: PLR0913, PLR0917 - each is an option
     topic: Annotated[str, typer.Option(metavar="TOPIC", help="The topic of the records.")],
     where: Annotated[
-        str,
-        typer.Option(
-            metavar="SQL",
-            help="Spark SQL over the topic's fields, header['NAME'], key, timestamp, partition and "
-            "offset. Without it: what is noted, and not done everywhere.",
-        ),
+        str, typer.Option(metavar="SQL", help="Which records. Without it: what is noted goes on.")
     ] = "",
     start: From = None,
     end: To = None,
-    reason: Annotated[
-        str, typer.Option(help="Why. It is in ops.quarantine, and `sluice replay` finds it there.")
-    ] = "",
+    reason: Annotated[str, typer.Option(help="Why. `sluice replay` finds the records by it.")] = "",
     most_records: MostRecords = MOST,
     without_lost: WithoutLost = False,
     lift: Annotated[
-        str,
-        typer.Option(
-            metavar="ID",
-            help="Refuse the records of this excision no more. What is in ops.quarantine waits for "
-            "a replay.",
-        ),
+        str, typer.Option(metavar="ID", help="Refuse the records of this excision no more.")
     ] = "",
     yes: Yes = False,
     execute: Execute = False,
 ) -> None:
     """Take records out of every pipeline of a topic, as of a producer's bad release.
 
-    They go to ops.quarantine, and the rows that they touched are computed again. It takes what
-    Kafka and archives have now, also what is still to be drained. What comes later, a rule of the
-    topic refuses.
+    They go to ops.quarantine, where they wait for a replay, and the rows that they touched are
+    computed again. It takes what Kafka and archives have now, also what is still to be drained.
+    What comes later, a rule of the topic refuses.
+
+    SQL is Spark's, over the topic's fields, header['NAME'], key, timestamp, partition and offset.
     """
     where, reason = where.strip(), reason.strip()
-    if bool(where) != bool(start) or (lift and where):
+    if bool(where) != bool(start) or (end and not where) or (lift and where):
         raise typer.BadParameter("give --where with --from, or --lift, or neither")
     log.setup(log_format())
     span, left = _span(start, end), False
@@ -232,6 +212,8 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
                 left |= lifted(of, wanted, say, execute=execute)
             else:
                 left |= noted(of, specs, wanted, most_records, say, execute=execute)
+        if lift and roots and not left:
+            raise DecisionRefused.excision_unknown(excision=lift)
         if left and not execute:
             end_undone()
         asked = Asked((None, None), reason, most_records, without_lost, approve="always")
@@ -241,17 +223,15 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
 
 
 def _carry_out(of: Reader, asked: Asked | None, *, yes: bool) -> None:
-    """Let a pipeline take over what is noted; where something is `asked`, compute again what has
-    excised records.
-    """
+    """Let a pipeline take over what is noted, and compute again what is `asked`."""
     from spark_jobs.excise.adopt import taken_over  # noqa: PLC0415 - as above
     from spark_jobs.repair.unit.unit import unit_of  # noqa: PLC0415 - as above
 
     if taken_over(of.spec, of.paths, run_id("excise")) and asked:
         if unit_of(of.spec).unranged:
             raise RangeUnsupported.excised_stay(pipeline=of.name)
-        yes |= of.beside  # nobody reads NEXT's table: the switch to it is what asks
-        carry_out("excise", of.spec.name, asked, yes=yes, execute=True, beside=of.beside)
+        beside = of.paths.place.beside  # nobody reads its table: the switch to it is what asks
+        carry_out("excise", of.spec.name, asked, yes=yes or beside, execute=True, beside=beside)
 
 
 def _readers(
@@ -263,9 +243,8 @@ def _readers(
     from spark_jobs.excise.look import Reader  # noqa: PLC0415 - as above
 
     found = defaultdict[str, list[Reader]](list)
-    for spec in specs:
-        if place not in {each.place for each in spec.inputs if each.of_kafka}:
-            continue
+    reading = (of for of in specs if place in {each.place for each in of.inputs if each.of_kafka})
+    for spec in reading:
         with apart():
             settings = installation(spec)._replace(next="off")
             live = Reader(live_spec(spec, settings.root, about=False), settings)

@@ -252,14 +252,15 @@ class QuestionRefused(SluiceError):
         quoted=("error",),
     )
     not_wrong = reason(
-        "The condition is not true in version {version}, {which}. It says what is wrong, and "
-        "there nothing is.",
+        "The condition is not true in version {version}. It says what is wrong, and there nothing "
+        "is.",
         "Turn the condition round, or name a version in which it is true: `--wrong VERSION`.",
     )
     always_wrong = reason(
-        "Wrong since before version {version}, the oldest that {kept}: the condition is true in "
-        "each of the {asked} versions that were asked.",
-        "If its rows should be right, look at the condition. No older version can be asked.",
+        "Wrong since before version {version}: the condition is true in each of the {asked} "
+        "versions that were asked.",
+        "If its rows should be right, look at the condition. Without --right no older version "
+        "can be asked.",
     )
     no_version = reason(
         "Version {version} cannot be read: {why}.",
@@ -273,6 +274,7 @@ class QuestionRefused(SluiceError):
         "Drain first, or ask for more days.",
     )
     clock_of_another = reason(
-        "{pipeline}: {why}, so no watermark can be computed from what is kept.",
+        "{pipeline}: no event time tells which records its first step with state drops as late, "
+        "or it has no such step. What another delay costs cannot be computed from what is kept.",
         "Try the delay beside the live pipeline: `sluice rebuild`.",
     )

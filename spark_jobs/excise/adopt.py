@@ -16,7 +16,7 @@ from spark_jobs.checkpoint.identity import newest_of, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, Places
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE, read_failing
-from spark_jobs.excise.note import ended, excisions
+from spark_jobs.excise.note import ENDED, excisions, ids_of
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import outdated
@@ -27,6 +27,7 @@ from spark_jobs.values.spans import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.runs.resume.settlers import SparkScene
     from spark_jobs.source.micro_batch import Batch
     from spark_jobs.spec import Pipeline
@@ -54,39 +55,32 @@ class Excise(Facts):
     generations: tuple[str, ...]
 
 
-def excisions_since(scene: SparkScene) -> tuple[str, ...]:
+def excisions_since(scene: SparkScene) -> list[str]:
     """Those that the checkpoint has not taken over yet, or that have ended."""
-    ids = (scene.identity.topic_id, scene.identity.generations)
-    return (*adopt(scene.now.spec, scene.paths, ids, scene.held, scene.run_id),)
+    return adopt(scene.now.spec, scene.paths, scene.identity, scene.held, scene.run_id)
 
 
-def adopt(
-    spec: Pipeline, paths: Paths, ids: tuple[str, tuple[str, ...]], held: Held, who: str
-) -> list[str]:
-    """Take over what has ended and what is new, under the pipeline's lease; in words. `ids`: those
-    of the topics, and the generations.
-    """
-    before, (topic_ids, generations) = read_failing(paths.failing), ids
+def adopt(spec: Pipeline, paths: Paths, identity: Identity, held: Held, who: str) -> list[str]:
+    """Take over what has ended and what is new, under the pipeline's lease; in words."""
+    before = read_failing(paths.failing)
     known = {each.id for each in before.excised}
     # An archive has every record.
     topics = () if spec.is_archive else {each.place for each in spec.inputs}
-    gone = known & {id_ for topic in topics for id_ in ended(paths.root, topic)}
-    own = {"generations": generations, "ledger": before.ledger or uuid.uuid4().hex[:12]}
+    gone = known & {id_ for topic in topics for id_ in ids_of(paths.root, topic, ENDED)}
+    ledger = before.ledger or uuid.uuid4().hex[:12]
+    own = {"generations": identity.generations, "ledger": ledger}
     changes = [Excise(lifted=each, **own) for each in sorted(gone)]
     new = [each for topic in topics for each in excisions(paths.root, topic, known)]
-    last, taken = made(paths, generations[-1]) if new else None, list[Taken]()
+    last, taken = made(paths, identity) if new else None, list[Taken]()
     batch, since = (last.id, last.end) if last else (-1, Positions())
     for note in sorted(new, key=lambda each: each.id):
-        texts, times = note.within(spec, topic_ids)
+        texts, times = note.within(spec, identity.topic_id)
         if places := Places.told(texts):
             excised = Excised(
-                id=note.id,
-                number=before.excisions + len(taken) + 1,
+                id=note.id, number=before.excisions + len(taken) + 1,
                 reason=f"{PUT_ASIDE} {note.who}, excision {note.id}: {note.reason}",
-                since=since,
-                until=places.until,
-                places=texts,
-            )
+                since=since, until=places.until, places=texts,
+            )  # fmt: skip
             marked = around(spec, times if places.passed(since) else ())
             taken.append(Taken(excised=excised, times=tuple(marked)))
     if taken:
@@ -97,31 +91,24 @@ def adopt(
 
 
 def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
-    """Likewise, by a command. Whether batches have read records that are refused by now. Raises
-    LeaseHeld.
-    """
+    """Likewise by a command; whether batches have read what is refused by now. Raises LeaseHeld."""
     if read_identity(paths) is None:  # its first run does; there is nothing to lease
         return False
     with leased(paths, who) as held:
-        if (known := read_identity(paths)) is None:
-            return False
-        adopt(spec, paths, (known.topic_id, known.generations), held, who)
+        if known := read_identity(paths):
+            adopt(spec, paths, known, held, who)
     excised = read_failing(paths.failing).excised
     return any(Places.told(each.places).passed(each.since) for each in excised)
 
 
-def made(paths: Paths, generation: str) -> Batch | None:
-    """The newest batch that is committed or in the table. What is planned and in neither has had
-    no effect.
-    """
-    newest = max(newest_of(paths, f"{paths.pipeline}/{generation}"))
+def made(paths: Paths, identity: Identity) -> Batch | None:
+    """The newest batch that is committed or in the table: one in neither has had no effect."""
+    newest = max(newest_of(paths, identity.owner(paths.pipeline)))
     return Checkpoint(paths.checkpoint).batch(newest) if newest >= 0 else None
 
 
 def around(spec: Pipeline, times: Sequence[Span]) -> Iterator[Span]:
-    """These times, and those of copies: one that a Deduplicate dropped comes in the place of a
-    record that goes.
-    """
+    """These times, and those of dropped copies: one comes in the place of a record that goes."""
     dropping = chain.from_iterable(step.dropping for step in spec.steps)
     copies = (step.copies_for(spec.watermark_delay) for step in dropping)
     wider = sum(filter(None, copies), timedelta())
@@ -131,7 +118,7 @@ def around(spec: Pipeline, times: Sequence[Span]) -> Iterator[Span]:
 def mark(facts: Excise, scene: Scene) -> None:
     """Let ops.outdated say which rows batches have made with the records."""
     own = (scene.paths.root, scene.paths.pipeline, facts.generations)
-    for each in facts.taken if facts.batch >= 0 else ():
+    for each in facts.taken:
         pin = Pin(table_id=facts.ledger, version=each.excised.number)
         changes = (Changed(None, *span) for span in each.times)
         outdated.put(*own, EXCISED, pin, facts.batch, changes, scene.held, goes_back=False)
@@ -143,15 +130,14 @@ def mark(facts: Excise, scene: Scene) -> None:
 
 def refuse(facts: Excise, scene: Scene) -> None:
     """Let failing.json have them."""
-    path = scene.paths.failing
-    before = read_failing(path)
+    before = read_failing(scene.paths.failing)
     left = tuple(each for each in before.excised if each.id != facts.lifted)
     known = {each.id for each in left}
     new = tuple(each.excised for each in facts.taken if each.excised.id not in known)
     newest = max((each.number for each in new), default=before.excisions)
     update = {"excised": (*left, *new), "excisions": newest, "ledger": facts.ledger}
     if (now := before.model_copy(update=update)) != before:
-        now.put(path, scene.held)
+        now.put(scene.paths.failing, scene.held)
 
 
 def _words(facts: Excise) -> str:

@@ -18,6 +18,7 @@ from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why
 from spark_jobs.repair.offsets.slices import Index, in_few, less, together
+from spark_jobs.settings.checked import FOREVER
 from spark_jobs.source.place import PLACE, Place
 from spark_jobs.source.positions import parts_of
 from spark_jobs.source.sources import BETWEEN, source_of
@@ -28,7 +29,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
 from spark_jobs.values.spans import Position, Span
 from spark_jobs.where.ask import AT, Answer, Question, ask as ask_application
-from spark_jobs.where.kept import Known
+from spark_jobs.where.kept import Kept, Known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,32 +58,23 @@ class Reader(NamedTuple):
         return Paths(self.settings.root, self.spec)
 
     @property
-    def beside(self) -> bool:
-        """Whether it is NEXT, of a rebuild that is under way."""
-        return self.paths.place.beside
-
-    @property
     def name(self) -> str:
         """For a person."""
-        return f"NEXT of {self.spec.name}" if self.beside else self.spec.name
+        return f"NEXT of {self.spec.name}" if self.paths.place.beside else self.spec.name
 
 
 def look(
-    readers: Sequence[Reader],
-    wanted: Excision,
-    most_records: int,
-    say: Say,
-    ask: Ask = ask_application,
+    readers: Sequence[Reader], wanted: Excision, most: int, say: Say, ask: Ask = ask_application
 ) -> Excision | None:
     """With the records that Kafka and archives have now, but those that an excision has; None
     without any. By one of the pipelines of a root: the first whose declaration of the topic has
     what the condition names. `say` gets the counts.
 
     Raises DecisionRefused for a condition that Spark refuses, too many records, or where each
-    declaration takes values apart; RangeInvalid for too many to read; Failed; and what Kafka
-    refuses.
+    declaration takes values apart; RangeInvalid for more than `most` to read; Failed; and what
+    Kafka refuses.
     """
-    root, name = readers[0].paths.root, wanted.topic
+    root, name, where = readers[0].paths.root, wanted.topic, wanted.where
     # A value that one of them has whole goes as a whole.
     apart = len({each.spec.inputs.of_place(name).each for each in readers}) > 1
     tried, refused = list["Topic"](), DecisionRefused.elements_excised(topic=name)
@@ -93,13 +85,11 @@ def look(
         tried.append(topic)
         state = source_of(archive_spec(topic, Archive()), reader.settings).state()
         parts, gone = _parts(state, topic, readers, wanted)
-        if (offsets := offsets_in(parts)) > most_records:
-            raise RangeInvalid.too_many_records(
-                pipeline=name, offsets=offsets, most_records=most_records
-            )
+        if (read := offsets_in(parts)) > most:
+            raise RangeInvalid.too_many_records(pipeline=name, offsets=read, most_records=most)
         question = Question(
             topic=name, topic_id=state.id, beside=parts, earliest=state.earliest,
-            key=wanted.where, start=wanted.start, end=wanted.end, most=MOST + 1,
+            key=where, start=wanted.start, end=wanted.end, most=MOST + 1,
         )  # fmt: skip
         try:
             told = ask(reader.spec.name, reader.settings, question)
@@ -107,24 +97,21 @@ def look(
         except Failed as failed:
             if not failed.why:
                 raise
-            refused = DecisionRefused.condition_refused(
-                where=wanted.where, topic=name, why=failed.why
-            )
+            refused = DecisionRefused.condition_refused(where=where, topic=name, why=failed.why)
     else:
         raise refused
     columns = (told.table[each].to_pylist() for each in (*PLACE, AT))
     found = [(Place(*place), at) for *place, at in zip(*columns, strict=True)]
     if len(found) > MOST or any(place.element >= FAR for place, _ in found):
         raise DecisionRefused.too_many_excised(most=MOST)
-    noted = [each for each in excisions(root, name) if each.topic_id == state.id]
-    known = [Places.told(each.places) for each in noted]
+    known = [Places.told(of.places) for of in excisions(root, name) if of.topic_id == state.id]
     new = [(place, at) for place, at in found if not any(place in each for each in known)]
     for line in _lines(wanted, told.counts, len(found), len(found) - len(new), gone):
         say(line)
     personal = {each for of in readers for each in of.spec.inputs.personal}
     update = {
         # A note outlives what it is about.
-        "where": "" if personal & {*names_in(wanted.where)} else wanted.where,
+        "where": "" if personal & {*names_in(where)} else where,
         "topic_id": state.id,
         "records": len(new),
         "places": text_of(place for place, _ in new),
@@ -150,8 +137,7 @@ def _lines(
         first = "partition {} offset {}".format(*told["first"])
         yield f"  not excised     {told['fails']:,} on which the condition fails, first {first}"
     if again:
-        yield f"  known           {again:,} are excised already. What a replay has brought back is"
-        yield "                  taken out by its `sluice undo`"
+        yield f"  known           {again:,} are excised already; `sluice undo` takes a replay back"
 
 
 def _parts(
@@ -179,14 +165,18 @@ def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Pa
         return {}, {}
     index = Index.read(paths, known.identity.generations, known.begins, known.end(known.audited))
     # A slice has no times of late and quarantined records. These others may have taken, and a
-    # replay may bring them in.
+    # replay may bring them in. Some may have expired where a batch has not all of its own.
     late = f"{known.own} AND ({Position('event_time').sql([span])})"
     found = index.possible([span])
     for table, among in (("late", late), ("quarantine", known.own)):
         sql = f'SELECT DISTINCT "partition", "offset" FROM {table} WHERE {among}'
         rows = ops_tables.query(paths.root, table, sql).to_pylist()
         found = together((found, parts_of(map(Place.of_row, rows))))
-    drained = {p: (part,) for p, part in index.within.items()}
+    drained: Parts = {p: (part,) for p, part in index.within.items()}
+    if reader.settings.rejected_days != FOREVER:
+        whole = Kept.read(known, {}).whole(known.batches)
+        sure = (of.start.parts(of.end) for of in known.batches if of.id in whole)
+        found = together((found, less(drained, together(sure))))
     inputs = enumerate(zip(spec.inputs, known.identity.topic_id.split(BETWEEN), strict=False))
     number = next((n for n, (topic, id_) in inputs if (topic.place, id_) == of), -1)
     all_, such = (by_input(each).get(number, {}) for each in (drained, found))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline, Topic
 
-FOLDER, ENDED, MINUTE = "excised", ".ended", timedelta(minutes=1)
+FOLDER, NOTED, ENDED, MINUTE = "excised", ".json", ".ended", timedelta(minutes=1)
 MOST_SLOTS: Final = 2_000
 """Of more the closest ones are joined."""
 
@@ -96,20 +96,24 @@ def excisions(root: UPath, topic: str, known: Collection[str] = ()) -> list[Exci
     """Those of a topic, oldest first, without the ones that are `known` by their ids. Raises
     FormatNewer; CheckpointBroken if one does not parse.
     """
-    found, without = [], {*known, *ended(root, topic)}
-    for each in _ids(root, topic, ".json"):
+    found, without = [], {*known, *ids_of(root, topic, ENDED)}
+    for each in ids_of(root, topic):
         path = file_of(root, topic, each)
-        if each not in without:
-            try:
+        try:
+            if each not in without:
                 found.append(Excision.read(path))
-            except ValueError:
-                raise checkpoint_broken(f"{path} does not parse", topic) from None
+        except FileNotFoundError:  # it has ended meanwhile
+            continue
+        except ValueError:
+            raise checkpoint_broken(f"{path} does not parse", topic) from None
     return found
 
 
-def ended(root: UPath, topic: str) -> list[str]:
-    """The ids of those of a topic that have ended. A checkpoint may still have one."""
-    return _ids(root, topic, ENDED)
+def ids_of(root: UPath, topic: str, suffix: str = NOTED) -> list[str]:
+    """Those of a topic that are noted; or that have ENDED, which a checkpoint may still have."""
+    folder = file_of(root, topic, "").parent
+    there = folder.iterdir() if folder.exists() else ()
+    return sorted(each.stem for each in there if each.suffix == suffix)
 
 
 def end(root: UPath, topic: str, excision_id: str, who: str) -> None:
@@ -122,15 +126,9 @@ def end(root: UPath, topic: str, excision_id: str, who: str) -> None:
     path.unlink(missing_ok=True)
 
 
-def _ids(root: UPath, topic: str, suffix: str) -> list[str]:
-    folder = file_of(root, topic, "").parent
-    there = folder.iterdir() if folder.exists() else ()
-    return sorted(each.stem for each in there if each.suffix == suffix)
-
-
 def file_of(root: UPath, topic: str, excision_id: str) -> UPath:
     """No topic has an @ in its name."""
-    return root / FOLDER / topic.replace("/", "@") / f"{excision_id}.json"
+    return root / FOLDER / topic.replace("/", "@") / f"{excision_id}{NOTED}"
 
 
 def keep(root: UPath, excision: Excision) -> None:

@@ -4,15 +4,16 @@ command does then.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.excised import Places
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.errors import DecisionRefused, SluiceError
+from spark_jobs.errors import SluiceError
 from spark_jobs.excise.adopt import around, made
 from spark_jobs.excise.look import look
-from spark_jobs.excise.note import end, excisions, file_of, keep
+from spark_jobs.excise.note import end, excisions, ids_of, keep
 from spark_jobs.repair.find.rows_of_keys import WHOLE
 from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.spec.analysis.looked_up import LookedUp
@@ -45,13 +46,12 @@ def noted(
         shown = [new] if new else []
     elif not shown:
         say(f"{place}: no excision is noted")
-    for excision in shown:
-        for reader in readers:
-            try:
-                for line in effect(reader, excision):
-                    say(line)
-            except SluiceError as error:  # it keeps no other from it
-                say(f"{reader.name}: {error}")
+    for excision, reader in product(shown, readers):
+        try:
+            for line in effect(reader, excision):
+                say(line)
+        except SluiceError as error:  # it keeps no other from it
+            say(f"{reader.name}: {error}")
     if shown and (more := following({each.spec.name for each in readers}, specs)):
         say(f"{', '.join(more)}: their next drains note what changes above, for `sluice repair`")
     if new and execute:
@@ -62,16 +62,16 @@ def noted(
 
 
 def lifted(readers: Sequence[Reader], lift: Excision, say: Say, *, execute: bool) -> bool:
-    """Let this excision end if `execute`; true."""
+    """Let this excision end if `execute`. Whether the root has it."""
     root, place = readers[0].paths.root, lift.topic
-    taken = {each.id for of in readers for each in read_failing(of.paths.failing).excised}
-    if not (file_of(root, place, lift.id).exists() or lift.id in taken):
-        raise DecisionRefused.excision_unknown(excision=lift.id)
+    taken = (each.id for of in readers for each in read_failing(of.paths.failing).excised)
+    if lift.id not in ids_of(root, place) and lift.id not in taken:
+        return False
     names = ", ".join(each.name for each in readers)
     say(f"{names}: refuse the records of excision {lift.id} no more")
     if execute:
         end(root, place, lift.id, lift.who)
-        say("`sluice replay --reason` brings in what is in ops.quarantine")
+        say("`sluice replay --reason` brings in what ops.quarantine has, a backfill the others")
     return True
 
 
@@ -88,7 +88,7 @@ def effect(reader: Reader, excision: Excision) -> Iterator[str]:
     if not (places := Places.told(texts)):
         yield f"{name}: its checkpoint is of another topic with this name"
         return
-    last = made(reader.paths, known.generation)
+    last = made(reader.paths, known)
     passed = places.passed(last.end) if last else 0
     yield f"{name}: {passed:,} in its batches, {len(places) - passed:,} to come"
     if last and passed:
@@ -106,8 +106,7 @@ def following(names: Collection[str], specs: Sequence[Pipeline]) -> list[str]:
 
 def _rows(spec: Pipeline, times: Sequence[Span], watermark: datetime | None) -> Iterator[str]:
     if why := (unit := unit_of(spec)).unranged:
-        yield f"  stay            in its rows, since {why}"
-        yield "                  `sluice rebuild` of NEXT leaves them out"
+        yield f"  stay            in its rows, since {why}: `sluice rebuild` leaves them out"
     elif spec.keyed:
         yield "  computed again  their keys, from all records of these"
     else:
@@ -118,8 +117,7 @@ def _rows(spec: Pipeline, times: Sequence[Span], watermark: datetime | None) -> 
         if final := [each for each in parts if not way.needed(each).empty]:  # a row ends there
             yield f"  computed again  {in_brief(final)}"
         if left := joined(each.within(Span(until, WHOLE.end)) for each in touched):
-            yield f"  waiting         {in_brief(left)}: drains still write these rows. Behind them"
-            yield "                  the same command, or `sluice repair`, takes the records out"
+            yield f"  waiting         {in_brief(left)}: drains still write; then `sluice repair`"
 
 
 def _state(spec: Pipeline, times: Sequence[Span]) -> Iterator[str]:
@@ -128,11 +126,9 @@ def _state(spec: Pipeline, times: Sequence[Span]) -> Iterator[str]:
     for number, step in enumerate(spec.steps, 1):
         named = f"  state           step {number}, {type(step).__name__},"
         for each in step.dropping:
-            delay = each.copies_for(spec.watermark_delay)
-            until = "for ever"
+            delay, until = each.copies_for(spec.watermark_delay), "for ever"
             if delay is not None:
                 until = f"until the watermark is past {last + delay:%F %H:%M:%S}"
-            yield f"{named} knows their keys {until}: it drops a corrected copy"
-            yield "                  before; a backfill of its day brings such a copy in"
+            yield f"{named} knows their keys {until}: a corrected copy needs a backfill of its day"
         if step.by_code:
             yield f"{named} has what its code made of them, until that forgets it"

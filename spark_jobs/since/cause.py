@@ -7,28 +7,25 @@ would only name whichever came last. A window's row comes with a batch that has 
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops import accounts, repairs
 from spark_jobs.ops.terms import UNDO
 from spark_jobs.source.place import Place
 from spark_jobs.spec.analysis.columns import origins_of
-from spark_jobs.spec.analysis.late_rule import micros
 from spark_jobs.spec.analysis.lateness import keeps_time
 from spark_jobs.spec.columns import Origin
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import AT_ELEMENT, OFFSET, PARTITION
-from spark_jobs.values.spans import EPOCH, Position, Span
+from spark_jobs.values.spans import Position, Span
 from spark_jobs.where.ask import MOST
 from spark_jobs.where.in_table import equals
 from spark_jobs.where.kept import COLUMNS, Accounted
 
 if TYPE_CHECKING:
-    from spark_jobs.since.states import State
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.entry import Entry
@@ -36,50 +33,41 @@ if TYPE_CHECKING:
 START, END = "window_start", "window_end"
 
 
-class Cause(NamedTuple):
-    """What one commit was."""
-
-    said: str
-    """In words, without the version."""
-    look: str = ""
-    """A command that tells more; empty without one."""
-
-
 class Causes:
     """Of one pipeline's live table."""
 
     def __init__(self, spec: Pipeline, paths: Paths) -> None:
-        self._spec, self._table = spec, table_of(paths)
-        known = read_identity(paths)
+        self._spec, known, table = spec, read_identity(paths), table_of(paths)
         stored = accounts.stored(paths, known, COLUMNS) if known else ()
         self._accounts = {row["table_version"]: Accounted.of(row) for row in stored}
-        every = repairs.stored(paths.root, paths.pipeline)
-        self._repairs = {row["repair_id"]: row for row in every}
+        self._repairs = {row["repair_id"]: row for row in repairs.stored(paths.root, spec.name)}
+        self._restores = {*history.foreign(table.history(), -1)}
+        """The versions that persons' RESTOREs made."""
+        self._standing = {entry.version for entry in history.ours(table)}
 
-    def of(self, state: State) -> Cause:
-        """What made the rows of the state."""
-        entry = state.entry
+    def of(self, entry: Entry) -> tuple[str, str]:
+        """What the commit was, and a command that tells more; empty without one."""
         if entry.does == "restore":
             to = "an earlier version" if entry.to is None else f"version {entry.to}"
-            foreign = history.is_foreign(entry, state.newer or entry)
             of_ours = f"a rewind to {to}, or the doctor's, behind a person's RESTORE"
-            return Cause(f"a person's RESTORE to {to}" if foreign else of_ours)
+            foreign = entry.version in self._restores
+            return f"a person's RESTORE to {to}" if foreign else of_ours, ""
         if history.is_switch(entry):
-            return Cause("an older Sluice's switch to a rebuild put all its rows there")
+            return "an older Sluice's switch to a rebuild put all its rows there", ""
         if entry.note:
             return self._of_batch(entry)
         if isinstance(repair_id := entry.said.get(history.REPAIR), str):
-            said = self._of_repair(repair_id)
-            return Cause(said, f"sluice show repairs {self._spec.name} --format json")
+            look = f"sluice show repairs {self._spec.name} --format json"
+            return self._of_repair(repair_id), look
         other = "nothing of Sluice: DESCRIBE HISTORY of the table shows who wrote"
-        return Cause(other if entry.version else "the table was made")
+        return other if entry.version else "the table was made", ""
 
-    def _of_batch(self, entry: Entry) -> Cause:
+    def _of_batch(self, entry: Entry) -> tuple[str, str]:
         batch = f"batch {entry.note['batch']}"
         if (account := self._accounts.get(entry.version)) is None:
-            kept = history.stands(self._table, entry.version)
+            kept = entry.version in self._standing
             why = "whose account is not kept" if kept else "which a rewind has taken back since"
-            return Cause(f"{batch}, {why}")
+            return f"{batch}, {why}", ""
         records = ",".join(
             f"{self._spec.inputs.shown(partition)}:{first}-{stop - 1}"
             for partition, ranges in account.start.parts(account.end).items()
@@ -88,7 +76,7 @@ class Causes:
         few = records and account.start.count(account.end) <= MOST
         read = f"with the records {records}" if records else "with no record: what was due"
         look = f"sluice where {self._spec.name} {records}" if few else ""
-        return Cause(f"{batch} of run {account.run_id}, {read}", look)
+        return f"{batch} of run {account.run_id}, {read}", look
 
     def _of_repair(self, repair_id: str) -> str:
         if repair_id.endswith(UNDO):
@@ -127,7 +115,8 @@ def condition(spec: Pipeline, row: dict[str, Any]) -> str:
     ):
         return ""
     types = spec.inputs.types
-    told = [_same(name, row[name], types[name]) for name in names if name in row]
+    told = [equals(name, row[name], types[name]) for name in names if name in row]
+    told = ["" if "\\" in each else each for each in told]  # Spark reads on behind a backslash
     if last.grouping_keys is None:  # what has no comparison is left out: more records are found
         return " AND ".join(filter(None, told))
     if last.grouping_window is not None:
@@ -135,12 +124,3 @@ def condition(spec: Pipeline, row: dict[str, Any]) -> str:
             return ""
         told.append(Position(spec.inputs.event_time).sql([Span(row[START], row[END])]))
     return "" if "" in told else " AND ".join(told)
-
-
-def _same(name: str, value: Any, kind: str) -> str:
-    """Spark reads what follows a backslash otherwise."""
-    if isinstance(value, datetime):
-        value = micros(value)
-    elif isinstance(value, date):
-        value = (value - EPOCH.date()).days
-    return "" if "\\" in str(value) else equals(name, value, kind)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.errors import QuestionRefused
-from spark_jobs.since.cause import Cause, Causes, asked_by
+from spark_jobs.since.cause import Causes, asked_by
 from spark_jobs.since.condition import Condition
 from spark_jobs.since.states import flips, states
 from spark_jobs.storage.root.paths import Paths
@@ -19,9 +19,6 @@ from spark_jobs.values.own_columns import OF_A_KEY
 from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from spark_jobs.since.states import State
     from spark_jobs.spec import Pipeline
 
 NEAR = 16
@@ -40,10 +37,9 @@ class Change(NamedTuple):
     version: int
     """Of the commit that changed the answer; the last that may have, of several."""
     at: datetime | None
-    causes: tuple[tuple[int, Cause], ...]
-    """Version and cause, newest first: several where the versions between cannot be read."""
-    unread: int
-    """How many others may have changed it: they cannot be read either."""
+    """When it was made."""
+    causes: tuple[tuple[int, str, str], ...]
+    """Version, and as Causes.of; newest first: several where those between cannot be read."""
     rows: tuple[int, int]
     """For how many rows the condition is true before, and after; 1 and 0 of all together."""
 
@@ -88,7 +84,13 @@ def told(
     until = newest if wrong is None else wrong
     found = states(table, right or 0, until)
     at = {n: each.read_at for n, each in enumerate(found) if each.read_at is not None}
-    _refuse_unread(found, at, (right, until), newest)
+    readable = {n for each in found if each.read_at is not None for n in each.versions}
+    for version in (until if right is None else right, until):
+        if version not in readable:
+            there = any(version in each.versions for each in found)
+            why = "VACUUM has removed files of it" if there else "the log has no such version"
+            first = min(readable, default=newest)
+            raise QuestionRefused.no_version(version=version, why=why, first=first, last=newest)
     condition, known, last = Condition(table, sql, key), dict[int, int](), max(at)
 
     def ask(number: int) -> bool:
@@ -98,38 +100,21 @@ def told(
         return known[number] > 0
 
     if not ask(last):
-        which = "the newest" if wrong is None else "which was named as wrong"
-        raise QuestionRefused.not_wrong(version=at[last], which=which)
+        raise QuestionRefused.not_wrong(version=at[last])
     odd = [n for n, each in enumerate(found) if n and not each.entry.note][-NEAR:]
     met = flips([*at], ask, (side for n in odd for side in (n - 1, n)))
     if not met:
-        kept = "is kept" if right is None else "was asked"
-        oldest = found[min(at)].version
-        raise QuestionRefused.always_wrong(version=oldest, kept=kept, asked=len(known))
+        raise QuestionRefused.always_wrong(version=found[min(at)].version, asked=len(known))
     causes, changes = Causes(spec, paths), []
     for before, after, to in reversed(met):
         made = found[before + 1 : after + 1][::-1]
-        said = tuple((each.version, causes.of(each)) for each in made[:CAUSES])
-        then, unread = (known[before], known[after]), max(0, len(made) - CAUSES)
-        entry = made[0].entry
-        changes.append(Change(to, at[before], entry.version, entry.at, said, unread, then))
+        said = tuple((each.version, *causes.of(each.entry)) for each in made)
+        entry, then = made[0].entry, (known[before], known[after])
+        changes.append(Change(to, at[before], entry.version, entry.at, said, then))
     brought = condition.brought(at[met[-1].after], at[met[-1].before])
     rows = tuple((_seen(row), asked_by(spec, row)) for row in brought)
     counts = (len(known), len(found), len(found) - len(at))
     return Answer((*changes,), found[last].versions[-1], known[last], *counts, rows)
-
-
-def _refuse_unread(
-    found: Sequence[State], at: dict[int, int], wanted: tuple[int | None, int], newest: int
-) -> None:
-    """Raise QuestionRefused for a version that is wanted and cannot be read."""
-    for version in wanted:
-        if version is None or any(version in found[n].versions for n in at):
-            continue
-        there = any(version in each.versions for each in found)
-        why = "VACUUM has removed files of it" if there else "the log has no such version"
-        first = min((found[n].versions[0] for n in at), default=newest)
-        raise QuestionRefused.no_version(version=version, why=why, first=first, last=newest)
 
 
 def _seen(row: dict[str, Any]) -> dict[str, Any]:
@@ -163,15 +148,15 @@ def lines(answer: Answer) -> Iterator[str]:
 
 
 def _lines(change: Change) -> Iterator[str]:
-    since, several = f"{'wrong' if change.wrong else 'right'} since", len(change.causes) > 1
+    since, several = f"{'wrong' if change.wrong else 'right'} since", change.causes[1:]
     at = "" if change.at is None else f", of {iso(change.at, ' ', 'seconds')}"
     if several:
         versions = f"{change.before + 1} to {change.version}{at}"
         yield f"{since} one of the versions {versions}; those before it are gone"
-    for version, each in change.causes:
+    for version, said, look in change.causes[:CAUSES]:
         which = f"  version {version}" if several else f"{since} version {version}{at}"
-        yield f"{which}: {each.said}"
-        if each.look:
-            yield f"  {each.look}"
-    if change.unread:
-        yield f"  and {change.unread:,} versions before these"
+        yield f"{which}: {said}"
+        if look:
+            yield f"  {look}"
+    if more := change.causes[CAUSES:]:
+        yield f"  and {len(more):,} versions before these"

@@ -37,7 +37,7 @@ _MODULES: Final = {
     "Local": "fields.local_time",
     "Lookup": "steps.lookup",
     "MoreTopics": "several",
-    "Parquet": "formats.parquet",
+    "Parquet": "formats.format",
     "Pipeline": "pipeline.pipeline",
     "Protobuf": "formats.protobuf",
     "Ranges": "ranges",
@@ -76,9 +76,13 @@ if TYPE_CHECKING:
     from spark_jobs.spec.formats.avro import Avro as Avro
     from spark_jobs.spec.formats.compressed import Compressed as Compressed
     from spark_jobs.spec.formats.csv import Csv as Csv
-    from spark_jobs.spec.formats.format import Format as Format, Json as Json, Text as Text
+    from spark_jobs.spec.formats.format import (
+        Format as Format,
+        Json as Json,
+        Parquet as Parquet,
+        Text as Text,
+    )
     from spark_jobs.spec.formats.lines import Lines as Lines
-    from spark_jobs.spec.formats.parquet import Parquet as Parquet
     from spark_jobs.spec.formats.protobuf import Protobuf as Protobuf
     from spark_jobs.spec.json_schema.reading import from_json_schema as from_json_schema
     from spark_jobs.spec.pipeline.pipeline import Pipeline as Pipeline

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spark_jobs.ops.schema import Row
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.where.kept import Known
 
@@ -26,10 +27,6 @@ _COLUMNS = (
     "batch_id", "run_id", "late", "accepted", "malformed", "premature", "filtered",
     "first_event_time", "last_event_time", "watermark", "late_before", "operators", "audited_at",
 )  # fmt: skip
-_TOLD = ("last_event_time", "late", "accepted")
-"""Columns without which an account tells nothing of times."""
-_OTHERS = ("malformed", "premature", "filtered")
-"""Columns of records that do not enter."""
 
 
 class Slice(NamedTuple):
@@ -43,6 +40,10 @@ class Slice(NamedTuple):
     first: int
     """Smallest event time of them."""
     last: int
+
+    @property
+    def parts(self) -> Parts:
+        return {self.partition: ((self.first_offset, self.last_offset + 1),)}
 
 
 class Timed(NamedTuple):
@@ -64,38 +65,32 @@ class Timed(NamedTuple):
     def doubtful(self, each: Slice) -> int:
         """How many records of the slice, at most, did not enter on time: it has their times too."""
         late = self.row["late"] if each.first < self.missed else 0
-        return late + sum(self.row[name] or 0 for name in _OTHERS)
-
-    @property
-    def day(self) -> datetime:
-        """The newest event time in it."""
-        found: datetime = self.row["last_event_time"]
-        return found
+        return late + sum(self.row[name] or 0 for name in ("malformed", "premature", "filtered"))
 
 
 def timed(spec: Pipeline, known: Known, since: datetime | None) -> list[Timed]:
     """Of the batches accounted since then, ascending. Raises QuestionRefused if there is none."""
     rows = accounts.stored(known.paths, known.identity, _COLUMNS)
     clock = _clock(spec, rows)
-    timed_ones = (row for row in rows if all(row[name] is not None for name in _TOLD))
+    telling = ("last_event_time", "late", "accepted")
+    timed_ones = (row for row in rows if all(row[name] is not None for name in telling))
     wanted = [row for row in timed_ones if since is None or row["audited_at"] >= since]
     if not wanted:
         raise QuestionRefused.no_batches(pipeline=spec.name)
     first, last = wanted[0]["batch_id"], wanted[-1]["batch_id"]
     within = f"{known.own} AND batch_id BETWEEN {first} AND {last}"
     late, slices = defaultdict[int, list[int]](list), defaultdict[int, list[Slice]](list)
-    sql = f"SELECT batch_id, event_time FROM late WHERE {within}"
+    sql = f"SELECT batch_id, CAST(event_time AS BIGINT) AS at FROM late WHERE {within}"
     for row in ops_tables.query(known.paths.root, "late", sql).to_pylist():
-        late[row["batch_id"]].append(micros(row["event_time"]))
+        late[row["batch_id"]].append(row["at"])
     sql = (
         'SELECT batch_id, "partition", first_offset, last_offset, records - coalesce(late, 0), '
-        "first_event_time, last_event_time FROM slices "
+        "CAST(first_event_time AS BIGINT), CAST(last_event_time AS BIGINT) FROM slices "
         f"WHERE {within} AND first_event_time IS NOT NULL"
     )
     for row in ops_tables.query(known.paths.root, "slices", sql).to_pylist():
-        batch, partition, first, last, records, *times = row.values()
-        slices[batch].append(Slice(partition, first, last, records, *map(micros, times)))
-
+        batch, *of_slice = row.values()
+        slices[batch].append(Slice(*of_slice))
     found = []
     for row in wanted:
         n, at = row["batch_id"], first_timely(spec, row["late_before"] or EPOCH)

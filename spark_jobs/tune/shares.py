@@ -14,7 +14,6 @@ from spark_jobs.where.again import MOST_HERE
 from spark_jobs.where.kept import Kept
 
 if TYPE_CHECKING:
-    from spark_jobs.source.positions import Parts
     from spark_jobs.spec.analysis.late_rule import Timely
     from spark_jobs.tune.batches import Slice, Timed
     from spark_jobs.where.again import Reader
@@ -86,7 +85,7 @@ def read(reader: Reader, slices: Sequence[Slice]) -> tuple[Read, str]:
     """Of each slice the event times of the records that entered on time; and why some slices are
     not among them. Raises what reading Kafka does, and ask.Failed.
     """
-    there = [each for each in slices if not reader.nowhere(_parts(each))]
+    there = [each for each in slices if not reader.nowhere(each.parts)]
     sizes = accumulate(each.last_offset - each.first_offset + 1 for each in there)
     few = [(each, size // AT_ONCE) for each, size in zip(there, sizes, strict=True) if size <= MOST]
     found: dict[Slice, Sequence[int]] = {}
@@ -110,7 +109,3 @@ def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
         if record.row and place.value in of and not kept.rejected(place, None):
             found[of[place.value]].append(record.row[time])
     return found
-
-
-def _parts(of: Slice) -> Parts:
-    return {of.partition: ((of.first_offset, of.last_offset + 1),)}

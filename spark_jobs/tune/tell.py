@@ -5,11 +5,10 @@ Accounts -> the batches, with what is known of their times -> bounds for each de
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.draft.disorder import around
@@ -24,7 +23,6 @@ from spark_jobs.where.again import Reader
 from spark_jobs.where.kept import Known
 
 if TYPE_CHECKING:
-    from spark_jobs.ops.schema import Row
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
@@ -36,7 +34,6 @@ WEEKS = timedelta(days=14)
 """Of fewer days no weekday is told."""
 UNEVEN = 2
 """How many times the share of all days a weekday has, if it is told."""
-DAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 
 
 class Price(NamedTuple):
@@ -46,10 +43,6 @@ class Price(NamedTuple):
     late: Late
     state_rows: int | None
     """About, unless it is the present delay."""
-    final_after: timedelta | None
-    """How long behind the end of a window its rows come: of the delay, and of the time between two
-    runs.
-    """
     weekday: tuple[str, Late] | None
     """That one which has far more of them."""
 
@@ -58,6 +51,8 @@ class Answer(NamedTuple):
     """What a tune tells."""
 
     present: timedelta
+    between: timedelta | None
+    """The time between two runs, for which the rows of a window wait too; None without windows."""
     prices: tuple[Price, ...]
     head: tuple[str, ...]
     """Lines before the table: on what it rests."""
@@ -82,71 +77,53 @@ def told(
     wanted = sorted({*(delays or around(present)), present})
     rules = {each: rule for each in wanted if (rule := of_spec(spec, each))}
     if len(rules) < len(wanted):
-        why = "no step keeps state"
-        if spec.entry is not None:
-            why = f"no event time tells which records its step {spec.entry.kind} drops as late"
-        raise QuestionRefused.clock_of_another(pipeline=spec.name, why=why)
+        raise QuestionRefused.clock_of_another(pipeline=spec.name)
     if (known := Known.read(Paths(settings.root, spec), spec)) is None:
         raise QuestionRefused.no_batches(pipeline=spec.name)
     batches = timed(spec, known, since)
     open_ = undecided(batches, rules.values())
     times, lost = read(Reader.of(spec, settings, known, ask), open_) if ask and open_ else ({}, "")
     by_day = defaultdict[str, list[Timed]](list)
-    for each in batches:
-        by_day[DAYS[each.day.weekday()]].append(each)
-    days = batches[-1].day - batches[0].day
-    seen = batches[-1].day - min(each.row["first_event_time"] for each in batches)
-    now, between = _largest(each.row for each in batches), _between(batches)
-    entered, prices = sum(each.entered for each in batches), list[Price]()
-    windows = any(step.grouping_window for step in spec.steps)
-    for delay, rule in rules.items():
-        shares = {day: total(late(of, rule, times) for of in own) for day, own in by_day.items()}
-        rows, all_ = _estimated(spec, now, delay, seen, entered), total(shares.values())
-        after = delay + (between or timedelta()) if windows else None
-        odd = _odd(all_, shares) if days >= WEEKS else None
-        prices.append(Price(delay, all_, rows, after, odd))
-    head = [
-        f"{spec.name}: {entered:,} records that entered, in {len(batches):,} batches over "
-        f"{days / timedelta(days=1):,.1f} days of event time to {batches[-1].day:%F %H:%M}"
-    ]
-    if between is not None:
-        head.append(f"half of the runs come within {approximate(between)} of the one before")
-    odd_ones = [
-        f"with {interval(each.delay)}: {_share(each.weekday[1])} on {each.weekday[0]}"
-        for each in prices
-        if each.weekday
-    ]
-    notes = _notes(spec, batches, lost, bounds=bool(open_) and ask is None)
-    return Answer(present, tuple(prices), tuple(head), (*odd_ones, *notes))
-
-
-def _between(batches: Sequence[Timed]) -> timedelta | None:
-    """The time between two runs with records, that half of them keep."""
+    newest = [each.row["last_event_time"] for each in batches]
+    for at, each in zip(newest, batches, strict=True):
+        by_day[f"{at:%A}"].append(each)
+    last, days = max(newest), max(newest) - min(newest)
+    seen = last - min(each.row["first_event_time"] for each in batches)
     ends: dict[str, datetime] = {each.row["run_id"]: each.row["audited_at"] for each in batches}
     gaps = [later - one for one, later in pairwise(sorted(ends.values()))]
-    return timedelta(seconds=median(each.total_seconds() for each in gaps)) if gaps else None
-
-
-def _largest(rows: Iterable[Row]) -> Counter[int]:
-    """Step -> the most rows of state that a batch has left, of accounts with `operators`."""
-    found = Counter[int]()
-    for row in rows:
-        of_batch = Counter[int]()
-        for each in row["operators"] or ():
-            of_batch[each["step"]] += each["numRowsTotal"] or 0
-        found |= of_batch
-    return found
+    entered, prices = sum(each.entered for each in batches), list[Price]()
+    between = sorted(gaps)[len(gaps) // 2] if gaps else timedelta()
+    waits = between if any(step.grouping_window for step in spec.steps) else None
+    for delay, rule in rules.items():
+        shares = {day: total(late(of, rule, times) for of in own) for day, own in by_day.items()}
+        rows, all_ = _estimated(spec, batches, delay, seen, entered), total(shares.values())
+        prices.append(Price(delay, all_, rows, _odd(all_, shares) if days >= WEEKS else None))
+    head = [
+        f"{spec.name}: {entered:,} records that entered, in {len(batches):,} batches over "
+        f"{days / timedelta(days=1):,.1f} days of event time to {last:%F %H:%M}"
+    ]
+    if gaps:
+        head.append(f"half of the runs come within {approximate(between)} of the one before")
+    odd_ones = ((each.delay, *each.weekday) for each in prices if each.weekday)
+    odd = (f"with {interval(delay)}: {_share(of_day)} on {day}s" for delay, day, of_day in odd_ones)
+    notes = _notes(spec, batches, lost, bounds=bool(open_) and ask is None)
+    return Answer(present, waits, (*prices,), (*head,), (*odd, *notes))
 
 
 def _estimated(
-    spec: Pipeline, now: Counter[int], delay: timedelta, seen: timedelta, entered: int
+    spec: Pipeline, batches: Sequence[Timed], delay: timedelta, seen: timedelta, entered: int
 ) -> int | None:
     """With this delay, if keys come evenly: as many more as a row stays longer, but no longer than
     event times were `seen`, and no more than the records that `entered` can make. None where a step
-    does not say how long a row stays.
+    does not say how long a row stays, or no batch of these steps tells.
     """
+    largest, stateful = dict[int, int](), {n for n, of in enumerate(spec.steps) if of.stateful}
+    for batch in batches:
+        left = {of["step"]: of["numRowsTotal"] or 0 for of in batch.row["operators"] or ()}
+        if left.keys() <= stateful:
+            largest |= {n: max(rows, largest.get(n, 0)) for n, rows in left.items()}
     total = 0.0
-    for index, rows in now.items():
+    for index, rows in largest.items():
         step = spec.steps[index]
         if step.evicted_by == "nothing":
             total += rows
@@ -156,7 +133,7 @@ def _estimated(
             return None
         most = max(rows, entered * step.rows_per_record)
         total += min(most, rows * min(then, max(seen, before)) / before)
-    return round(total)
+    return round(total) if largest else None
 
 
 def _stays(step: Step, delay: timedelta) -> timedelta | None:
@@ -183,14 +160,8 @@ def _notes(spec: Pipeline, batches: Sequence[Timed], lost: str, *, bounds: bool)
     if lost:
         yield f"{lost}."
     if bounds:
-        yield (
-            "Where two numbers stand, the notes of a thousand offsets each give bounds: --exact "
-            "reads these records."
-        )
-    yield (
-        "As if each delay had been in force all the time, with the batches that were. Late is what "
-        "the first step with state drops."
-    )
+        yield "Where two numbers stand, they are bounds: --exact reads the records between."
+    yield "Late is what the first step with state drops, as if the delay had always been in force."
     yield "State of another delay is an estimate: as if keys came evenly. It is the largest so far."
     if spec.is_several or spec.close_after is not None:
         why = "of several topics" if spec.is_several else "with close_after"
@@ -201,12 +172,13 @@ def _notes(spec: Pipeline, batches: Sequence[Timed], lost: str, *, bounds: bool)
 
 def cells(answer: Answer) -> Iterator[tuple[str, ...]]:
     """The rows of the table, with COLUMNS."""
-    for delay, late_ones, rows, final, _ in answer.prices:
+    for delay, late_ones, rows, _ in answer.prices:
         own = delay == answer.present
         counts = _range(*(f"{count:,}" for count in late_ones[:2]))
         held = "not known" if rows is None else f"{'' if own else 'about '}{rows:,}"
-        after = timedelta(minutes=max(1, round(final / timedelta(minutes=1)))) if final else None
-        end = f"{interval(after)} behind its end" if after else "no step has windows"
+        end = "no step has windows"
+        if answer.between is not None:
+            end = f"{approximate(delay + answer.between)} behind its end"
         yield f"{interval(delay)}{' (now)' if own else ''}", counts, _share(late_ones), held, end
 
 

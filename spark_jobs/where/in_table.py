@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from spark_jobs.spec.analysis.ranged import ranged, unranged
@@ -17,7 +18,6 @@ from spark_jobs.where.fate import Became
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
     from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
@@ -218,19 +218,18 @@ def _same(row: Mapping[str, Any], entered: Mapping[str, Any]) -> bool:
 
 
 def equals(name: str, value: Any, kind: str) -> str:
-    """SQL (DataFusion's and Spark's), of a value as ask.values has it; empty if it has none."""
+    """SQL (DataFusion's and Spark's), of a value as ask.values or Python has it; empty if none."""
     if value is None:
         return f"`{name}` IS NULL"
     match value, kind:
-        case int(), "timestamp":
-            at = time_of(value)
-            text = "" if isinstance(at, str) or not FIRST <= at < LAST else f"'{iso(at)}Z'"
-        case int(), "date":
-            text = f"'{date_of(value)}'"
-        case bool(), _:
+        case int(), "timestamp" | "date":
+            return equals(name, (date_of if kind == "date" else time_of)(value), kind)
+        case datetime(), "timestamp":
+            text = f"'{iso(value)}Z'" if FIRST <= value < LAST else ""
+        case date(), "date":
+            text = f"'{value}'"
+        case (bool(), _) | (int(), "tinyint" | "smallint" | "int" | "bigint"):
             text = str(value).lower()
-        case int(), "tinyint" | "smallint" | "int" | "bigint":
-            text = str(value)
         case str(), "string":
             text = "'" + value.replace("'", "''") + "'"
         case _:

@@ -101,8 +101,7 @@ class Drain(NamedTuple):
             for batch in (each for each in committed if each > cursor.audited):
                 cursor = self._account(checkpoint.batch(batch), known, cursor, held)
             pins = self._pinned(checkpoint, known, held)
-            ids = (known.topic_id, known.generations)
-            adopt(self.spec, self.paths, ids, held, self.run_id)
+            adopt(self.spec, self.paths, known, held, self.run_id)
             left = [each for each in checkpoint.planned() if each not in committed]
             batch = left[0] if left else max(committed, default=-1) + 1
             self._batch(batch, checkpoint, known, pins, held)

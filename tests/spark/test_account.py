@@ -18,7 +18,7 @@ from spark_jobs.runs.plan import plan
 from spark_jobs.runs.watch.follower import Follower
 from spark_jobs.sink import writer
 from spark_jobs.table import history
-from spark_jobs.table.delta import changes
+from spark_jobs.table.delta import added
 from spark_jobs.table.delta.table import Delta
 from tests.harness.crash import copied
 from tests.harness.refused import because, has
@@ -247,10 +247,10 @@ def test_where_progress_is_lost_an_aggregate_is_balanced_and_has_its_slices(
     assert {row["unaccounted"] for row in again} == {None}, "no second source says it"
     assert_tiled(made)
     assert_nothing_is_lost(made)
-    rows_of_commit = changes.sum_of
+    rows_of_commit = added.sum_of
     with monkeypatch.context() as off:
         progress_is_lost(off)
-        off.setattr(changes, "sum_of", lambda *of: max(rows_of_commit(*of) - 1, 0))
+        off.setattr(added, "sum_of", lambda *of: max(rows_of_commit(*of) - 1, 0))
         report = other.drain("off")
     failed = has("groups_unaccounted")
     because(report.problem, CheckFailed, "account_failed", failed=failed)

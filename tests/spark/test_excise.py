@@ -24,6 +24,7 @@ from spark_jobs.excise.look import Reader, look
 from spark_jobs.excise.note import Excision, end, keep
 from spark_jobs.excise.told import effect
 from spark_jobs.messages.request import Request
+from spark_jobs.ops import ops_tables
 from spark_jobs.repair.find.plan import new_id
 from spark_jobs.repair.manifest import approve, read_manifest
 from spark_jobs.repair.planner import plan_repair
@@ -41,6 +42,7 @@ from tests.harness.scene import Scene
 from tests.harness.turns import alike
 from tests.spark.test_retention import remove_before
 from tests.spark.told import asking, fates
+from tests.unit.checkpoints import Alone
 from tests.unit.specs import deduplicate, pipeline, topic
 
 pytestmark = alike("records that were put aside come back")
@@ -245,8 +247,21 @@ def another_has_what_was_replayed(releases: Releases, ended: Excision) -> None:
     assert excised(made)
     held_against_duckdb(releases, 10, f"NOT ({IS_BAD})")
     balanced(made)
-    verified(made, start=START, end=START + 10 * HOUR)
     assert excised(made, "replay") is None, "without its reason"
+    what_has_expired_a_backfill_puts_there_again(releases)
+
+
+def what_has_expired_a_backfill_puts_there_again(releases: Releases) -> None:
+    """Retention has emptied ops.quarantine before the replay."""
+    [made] = releases.scenes
+    ops_tables.remove(made.paths.root, "quarantine", "true", Alone())
+    assert excised(made, "replay", reason="sent cents") is None
+    assert excised(made, "backfill", start=START, end=START + 10 * HOUR)
+    held_against_duckdb(releases, 10, f"NOT ({IS_BAD})")
+    balanced(made)
+    assert excised(made, "replay", reason="sent cents")
+    held_against_duckdb(releases, 10, "true")
+    balanced(made)
 
 
 class Lists(Releases):

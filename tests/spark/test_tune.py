@@ -108,11 +108,11 @@ def test_the_batch_of_a_row_is_found_in_the_same_root(drained):
     newest = max(row[column] for row in made.table())
     found = since(made.spec, made.settings.root, f"{column} >= '{newest.isoformat()}'")
     [change] = found.changes
-    [(version, cause)] = change.causes
+    [(version, said, look)] = change.causes
     [account] = [row for row in made.ops("batches") if row["table_version"] == version]
-    assert cause.said.startswith(f"batch {account['batch_id']} of run run-2, ")
+    assert said.startswith(f"batch {account['batch_id']} of run run-2, ")
     assert [row[column] for row, _ in found.rows] == [iso(newest, " ")]
-    assert bool(cause.look) is bool(account["read"])
+    assert bool(look) is bool(account["read"])
 
 
 def test_where_finds_the_records_of_a_row_by_what_bisect_says(drained):

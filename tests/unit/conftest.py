@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 import spark_jobs
 from spark_jobs import pipelines
@@ -22,6 +22,7 @@ settings.register_profile(
     deadline=None,
     derandomize="SLUICE_CASES" not in os.environ,
     database=None,
+    phases=[Phase.explicit, Phase.generate] if "SLUICE_MUTANT" in os.environ else [*Phase],
 )
 settings.load_profile("sluice")
 USERS = "spark_jobs.pipelines"

@@ -38,6 +38,7 @@ from spark_jobs.excise.note import (
     slots_of,
 )
 from spark_jobs.excise.told import effect, following
+from spark_jobs.ops import ops_tables
 from spark_jobs.repair.compute.account import beyond
 from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
@@ -90,8 +91,7 @@ def taken(root: Marked | Drains) -> bool:
 
 def adopted(root: Marked | Drains) -> list[str]:
     """What a run takes over."""
-    ids = (root.identity.topic_id, root.identity.generations)
-    return adopt(root.spec, root.paths, ids, Alone(), "run")
+    return adopt(root.spec, root.paths, root.identity, Alone(), "run")
 
 
 def refused(root: Marked | Drains) -> tuple[list[int], list[int]]:
@@ -270,14 +270,20 @@ def test_a_torn_note_is_told_and_nothing_is_done(root):
     assert refused(root) == ([], [])
 
 
+def test_one_that_ends_while_it_is_read_is_none(root):
+    made = noted(root, 2)
+    file_of(root.paths.root, "sales", "x0").symlink_to("gone")
+    assert [each.id for each in excisions(root.paths.root, "sales")] == [made.id]
+
+
 def test_a_checkpoint_without_a_batch_refuses_all_of_them_and_marks_nothing(root):
     made = noted(root, 2, 5)
     root.paths.failing.unlink(missing_ok=True)
     for each in ("offsets", "commits"):
         for file in (root.paths.checkpoint / each).iterdir():
             file.unlink()
-    ids = (root.identity.topic_id, ("g9",))
-    assert len(adopt(root.spec, root.paths, ids, Alone(), "run")) == 1
+    anew = root.identity.model_copy(update={"generation": "g9"})
+    assert len(adopt(root.spec, root.paths, anew, Alone(), "run")) == 1
     assert refused(root) == ([2, 5], [2, 5])
     assert root.told("outdated") == []
     assert made.id in read_failing(root.paths.failing).excised[0].reason
@@ -340,7 +346,7 @@ def test_a_state_for_ever_is_named_with_what_would_be_rebuilt(root):
     lines = [*effect(Reader(spec, root.settings), made)]
     assert lines[0] == "sales_hourly: 2 in its batches, 1 to come"
     assert "a Deduplicate with scope 'for_ever'" in lines[1]
-    assert "`sluice rebuild`" in lines[2]
+    assert "`sluice rebuild`" in lines[1]
     assert any("knows their keys for ever" in line for line in lines)
 
 
@@ -358,6 +364,7 @@ def installed(root, tmp_path, monkeypatch):
     [
         (("orders",), 2),
         (("sales", "--where", "amount > 7"), 2),
+        (("sales", "--to", "2026-03-02"), 2),
         (("sales", "--where", "amount > 7", "--from", "2026-03-02", "--to", "2026-03-01"), 2),
         (("sales", "--where", "amount > 7", "--from", "someday"), 2),
         (("sales", "--lift", "x9"), DecisionRefused.exit_status),
@@ -381,6 +388,18 @@ def test_the_command_shows_what_is_noted_and_lifts_it(root, installed):
     assert refused(root) == ([], [])
     assert not adopted(root)
     assert installed("sales").output.strip() == "sales: no excision is noted"
+
+
+def test_it_ends_where_it_is_noted_though_another_root_of_the_topic_has_none(
+    root, installed, tmp_path, monkeypatch
+):
+    made = noted(root, 2, 12)
+    taken(root)
+    text = "from tests.unit.specs import pipeline\n\nSPEC = pipeline(name='{}', root='{}')\n"
+    deployed(tmp_path, monkeypatch, OURS, a_first=text.format("a_first", "eu"))
+    monkeypatch.setenv("SLUICE_ROOT__EU", str(tmp_path / "eu"))
+    assert installed("sales", "--lift", made.id, "--execute").exit_code == 0
+    assert refused(root) == ([], [])
 
 
 def test_what_a_person_has_declined_no_drain_starts_again(root):
@@ -410,6 +429,17 @@ def test_where_a_reader_has_quarantined_records_others_may_have_taken_them(root)
     own = {"pipeline": root.spec.name, "generation": "g1", "batch_id": 7, "run_id": "r"}
     root.put("quarantine", own | {"kind": "malformed", "partition": 0, "offset": 7})
     assert asked_parts(root, root.spec) == [5, 7, 10, 11], "no slice has its event time"
+
+
+def test_where_rejected_records_have_expired_a_whole_batch_is_asked(root):
+    """One of day 7 was malformed, and ops.quarantine has it no more; batch 8 has no account left."""
+    none = dict.fromkeys(("malformed", "premature", "late"), 0)
+    kept = (each | none for each in root.told("batches") if each["batch_id"] != 8)
+    rows = [each | {"malformed": int(each["batch_id"] == 7)} for each in kept]
+    ops_tables.replace(root.paths.root, "batches", rows, "true")
+    assert asked_parts(root, root.spec) == [5, 10, 11], "they are kept for ever"
+    root.settings = root.settings._replace(rejected_days="30")
+    assert asked_parts(root, root.spec) == [5, 7, 8, 10, 11]
 
 
 def test_a_reader_with_another_event_time_has_rows_of_any_time(root):

@@ -11,15 +11,18 @@ import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
+from typer.testing import CliRunner
 from upath import UPath
 
 from spark_jobs.admin.rewind import rewind
+from spark_jobs.cli import app
 from spark_jobs.errors import QuestionRefused, SluiceError, TableChanged
 from spark_jobs.ops import ops_tables
 from spark_jobs.since.states import GRID, Flip, flips, states
 from spark_jobs.since.tell import lines, told
 from spark_jobs.storage.root.path_forms import from_uri
 from spark_jobs.table.delta import door
+from spark_jobs.table.delta.log_entries import GENERATION
 from spark_jobs.table.delta.table import Delta
 from tests.harness.command import sluice_here
 from tests.harness.long_form import LONG, examples
@@ -167,14 +170,14 @@ def test_the_changes_are_duckdbs_beside_repairs_undo_rewinds_maintenance_and_peo
         assert len(met) % 2 == len(changed) % 2, "each of the others has one that takes it back"
         for change, (a, b) in zip(reversed(found.changes), met, strict=True):
             assert (change.wrong, truth[change.before]) == (truth[b], truth[a])
-            told_of = {version for version, _ in change.causes}
+            told_of = {version for version, *_ in change.causes}
             assert all(a < version <= b for version in told_of)
             assert {story.made_by[n] for n in told_of} - {"optimize", "vacuum"}
             if b == a + 1:
                 assert told_of == {b}
-                [(_, cause)] = change.causes
+                [(_, said, _)] = change.causes
                 act = story.made_by[b]
-                assert CAUSES.get(act, act) in cause.said
+                assert CAUSES.get(act, act) in said
         assert [*lines(found)]
 
 
@@ -198,10 +201,10 @@ def drained(tmp_path_factory):
 def test_a_change_is_found_at_any_version_by_few_questions(drained, batch):
     found = asked(drained, f"n >= {batch}")
     [change] = found.changes
-    [(version, cause)] = change.causes
+    [(version, said, look)] = change.causes
     assert (version, change.before) == (batch + 1, batch)
-    assert cause.said == f"batch {batch} of run drain, with the records 0:{batch}-{batch}"
-    assert cause.look == f"sluice where {SPEC.name} 0:{batch}-{batch}"
+    assert said == f"batch {batch} of run drain, with the records 0:{batch}-{batch}"
+    assert look == f"sluice where {SPEC.name} 0:{batch}-{batch}"
     assert [row for row, _ in found.rows] == [{"n": batch}]
     assert change.rows == (0, 1)
     assert found.asked <= GRID + 1 + 3
@@ -244,7 +247,7 @@ def test_what_is_never_true_is_not_wrong(drained, null):
 def test_what_was_so_from_the_oldest_on_and_what_is_not_so_are_refused(drained):
     with fails(QuestionRefused, "always_wrong", version=0):
         asked(drained, "count(*) >= 0")
-    with fails(QuestionRefused, "not_wrong", version=LAST + 1, which="the newest"):
+    with fails(QuestionRefused, "not_wrong", version=LAST + 1):
         asked(drained, "n > 100")
     with fails(QuestionRefused, "always_wrong", version=30):
         asked(drained, "n = 7", right=30)
@@ -278,9 +281,11 @@ def test_of_vacuumed_versions_all_that_may_have_made_it_are_named(tmp_path):
     assert found.unread == 19
     [change] = found.changes
     assert (change.before, change.version) == (0, 20)
-    assert [version for version, _ in change.causes] == [*range(20, 10, -1)]
-    assert change.unread == 10
-    assert "VACUUM" in [*lines(found)][-1]
+    assert [version for version, *_ in change.causes] == [*range(20, 0, -1)]
+    said = [*lines(found)]
+    assert sum(each.startswith("  version ") for each in said) == 10
+    assert "  and 10 versions before these" in said
+    assert "VACUUM" in said[-1]
     with fails(QuestionRefused, "no_version", version=7, why="VACUUM has removed files of it"):
         asked(root, "n = 12", right=7)
     torn = Path(from_uri(root.table.file_uris()[0]))
@@ -327,6 +332,21 @@ def test_both_sides_of_what_no_drain_wrote_are_asked(drained, tmp_path):
     assert found.asked < 30 < found.states
 
 
+def test_a_rewind_of_before_there_was_a_journal_is_none_of_a_persons(tmp_path):
+    """It gave the table to a generation in the commit behind it, which `wrong` leaves out."""
+    root = Drains(tmp_path / ROOT)
+    root.began((0, 3))
+    for given_away in (True, False):
+        root.table.restore(2)
+        restored = root.version
+        if given_away:
+            root.table.alter.set_table_properties({GENERATION: "g2"}, raise_if_not_exists=False)
+        [change, *_] = asked(root, "max(n) < 3", wrong=restored).changes
+        [(_, said, _)] = change.causes
+        assert said.startswith("a rewind to version 2" if given_away else "a person's RESTORE")
+        root.drain(4, 4)
+
+
 def test_a_column_that_came_later_is_null_before(tmp_path):
     root = Drains(tmp_path / ROOT)
     root.began((0, 3))
@@ -335,7 +355,7 @@ def test_a_column_that_came_later_is_null_before(tmp_path):
     deltalake.write_deltalake(root.table, more, mode="append", schema_mode="merge")
     for sql in ("late < 0", "sum(late) < 0", "late IS NOT NULL", "count(late) > 1"):
         [change] = asked(root, sql).changes
-        assert [cause.said.partition(":")[0] for _, cause in change.causes] == ["nothing of Sluice"]
+        assert [said.partition(":")[0] for _, said, _ in change.causes] == ["nothing of Sluice"]
     with fails(QuestionRefused, "not_wrong"):
         asked(root, "late < -9")
     [change] = asked(root, "n = 2 AND late IS NULL").changes
@@ -372,4 +392,6 @@ def test_the_command_says_it_to_a_person(drained, tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert "since version 43" in done.stdout
     assert f"sluice where {SPEC.name} 0:42-42" in done.stdout
-    assert sluice_here({}, "bisect", SPEC.name, "m > 1").returncode == QuestionRefused.exit_status
+    for words, status in ((("m > 1",), QuestionRefused.exit_status),
+                          (("n >= 42", "--right", "9", "--wrong", "8"), 2)):  # fmt: skip
+        assert CliRunner().invoke(app, ["bisect", SPEC.name, *words]).exit_code == status

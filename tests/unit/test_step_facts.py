@@ -254,7 +254,7 @@ OF_KEYS: dict[str, tuple[Any, ...]] = {
     "parted_by": ((), ("current",)),
     "commits": ("spark_jobs.sink.keyed.follow:follow",) * 2,
     "accounts": ("spark_jobs.audit.keyed_account:keyed",) * 2,
-    "remembers_share": ("spark_jobs.sink.keyed.standing:remembered_share",) * 2,
+    "remembers_share": ("spark_jobs.sink.keyed.forgetting:remembered_share",) * 2,
     "forgets": ("spark_jobs.sink.keyed.forgetting:forget_deletes",) * 2,
     "time": ("at", "at"),
     "forgets_after": (timedelta(days=30), None),

@@ -1,5 +1,6 @@
 """`sluice tune`: what each delay would have cost, against DuckDB over the records."""
 
+import calendar
 import json
 from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.messages.offset_account import Account
+from spark_jobs.ops import ops_tables
 from spark_jobs.spec import Pipeline, Sliding
 from spark_jobs.spec.analysis.late_rule import micros, of_rows, watermark
 from spark_jobs.spec.analysis.lateness import first_timely, late_for_certain
@@ -19,7 +21,7 @@ from spark_jobs.spec.duration import parse_duration
 from spark_jobs.tune import shares
 from spark_jobs.tune.batches import Slice, Timed
 from spark_jobs.tune.shares import undecided
-from spark_jobs.tune.tell import COLUMNS, DAYS, cells, told
+from spark_jobs.tune.tell import COLUMNS, cells, told
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import EPOCH, MICROSECOND
 from tests.harness.late_by_duckdb import Records
@@ -281,7 +283,17 @@ def test_a_weekday_with_far_more_late_records_is_told_with_its_share(odd, days, 
     name, of_day = now.weekday
     assert of_day.least == of_day.most
     assert of_day.shares[0] == shares[day]
-    assert shares[DAYS.index(name)] == shares[day]
+    assert shares[[*calendar.day_name].index(name)] == shares[day]
+
+
+def test_a_step_that_the_spec_has_no_more_tells_nothing_of_its_state(tmp_path):
+    root = drained(tmp_path, HOURLY, [[Sent(START)], [Sent(START + MINUTE)]])
+    other = {"operators": [{"step": 7, "numRowsTotal": 50}]}
+    for until, held in ((1, "10"), (2, "not known")):
+        rows = [each | other if each["batch_id"] < until else each for each in root.told("batches")]
+        ops_tables.replace(root.paths.root, "batches", rows, "true")
+        found = told(HOURLY, root.settings, [timedelta(hours=1)])
+        assert [row[3] for row in cells(found)] == [held]
 
 
 def test_a_watermark_is_of_whole_milliseconds_and_not_before_1970():

@@ -281,8 +281,9 @@ def test_the_plan_tells_of_the_worker_that_waits_and_of_the_one_that_would_start
     monkeypatch.setattr(fits, "free_mb", lambda: 6144)
     auto = settings._replace(warm="auto")
     assert "a run now starts a worker" in foretold(auto, 1)
-    for run, said in (("", "worker 7 waits"), ("drain other", "every worker is busy")):
-        peer = Peer(socket_path(settings.root), Shown(7, "", 1, 10, run, ""))
+    waits = "worker 7 waits for one, with 10 MB; idle drains of its own: 2, 6.5 processor seconds"
+    for run, said in (("", waits), ("drain other", "every worker is busy")):
+        peer = Peer(socket_path(settings.root), Shown(7, "", 1, 10, run, "", 2, 6.5))
         assert said in foretold(auto, 1)
         peer.thread.join()
         peer.link.close()

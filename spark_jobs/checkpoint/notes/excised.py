@@ -42,6 +42,11 @@ class Excised(BaseModel):
     """Behind the last of them."""
     places: PlacesText
 
+    def known(self, *, coming: bool) -> Known:
+        """As Refused has them: all, or those that drains refuse."""
+        places = Places.told(self.places)
+        return Known(self.reason, places.behind(self.since) if coming else places, self.number)
+
     def read_again_from(self, end: Positions) -> Self:
         """The same, where drains read again from these offsets on."""
         both = self.since.among(end)
@@ -62,11 +67,7 @@ class Places:
 
     @classmethod
     def told(cls, texts: PlacesText) -> Self:
-        """As a note has them.
-
-        >>> [each.text() for each in Places.told({0: "6-7,9:0-1"})]
-        ['0:6', '0:7', '0:9:0', '0:9:1']
-        """
+        """As a note has them."""
         return cls({partition: _ends(text) for partition, text in texts.items()})
 
     def __contains__(self, place: Place) -> bool:
@@ -75,14 +76,11 @@ class Places:
 
     def within(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Places:
         """Those at these offsets."""
-        return Places(
-            {p: _cut(self._of[p], ranges) for p, ranges in parts.items() if p in self._of}
-        )
+        return Places({p: _cut(self._of[p], of) for p, of in parts.items() if p in self._of})
 
     def behind(self, since: Positions) -> Places:
         """Those at these offsets and behind them."""
-        last = 2**63 // PER_VALUE - 1
-        return self.within({p: ((since.next_of(p), last),) for p in self._of})
+        return self.within(since.parts(self.until))
 
     def passed(self, since: Positions) -> int:
         """How many of them are before these offsets."""
@@ -224,13 +222,3 @@ class Refused(Mapping[Place, str]):
     def __len__(self) -> int:
         """At most."""
         return len(self.named) + sum(len(each.places) for each in self.known)
-
-
-def read(excised: Iterable[Excised], *, coming: bool) -> list[Known]:
-    """As Refused has them: all, or those that drains refuse."""
-    return [
-        Known(each.reason, places.behind(each.since) if coming else places, each.number)
-        for each in excised
-        if not coming or each.since.before(each.until)
-        for places in (Places.told(each.places),)
-    ]

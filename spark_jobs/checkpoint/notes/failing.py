@@ -18,12 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.excised import (
-    EXCISED,
-    Excised,
-    Refused,
-    read as read_excised,
-)
+from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, Refused
 from spark_jobs.source.place import Place
 from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.stored import Stored
@@ -100,13 +95,15 @@ class FailingRecords(Stored):
         those that an accounted batch has as what they were.
         """
         unread = (record for record in self.named if record.batch == UNREAD)
-        return Refused(_reasons((*unread, *self.records)), read_excised(self.excised, coming=True))
+        ahead = (each for each in self.excised if each.since.before(each.until))
+        known = [each.known(coming=True) for each in ahead]
+        return Refused(_reasons((*unread, *self.records)), known)
 
     @property
     def in_repairs(self) -> Refused:
         """The same, as a repair takes them."""
         every = _reasons((*self.named, *self.records))
-        return Refused(every, read_excised(self.excised, coming=False))
+        return Refused(every, [each.known(coming=False) for each in self.excised])
 
     @property
     def pins(self) -> dict[str, Pin]:

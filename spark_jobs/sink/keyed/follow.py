@@ -11,8 +11,7 @@ import pyarrow as pa
 from spark_jobs.errors import TableContended
 from spark_jobs.sink.keyed.by_place import put, rows_of
 from spark_jobs.sink.keyed.driver import held, load, takes_changes, takes_table
-from spark_jobs.sink.keyed.in_spark import merge_in_spark
-from spark_jobs.sink.keyed.standing import key_broken
+from spark_jobs.sink.keyed.in_spark import key_broken, merge_in_spark
 from spark_jobs.steps.keyed.merge import merged
 from spark_jobs.steps.keyed.places import known_of, misplaced
 from spark_jobs.table.open_version import Opened, Overtaken, Said

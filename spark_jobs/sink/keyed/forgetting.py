@@ -1,5 +1,5 @@
-"""Forgetting: the deletes of a table that delta-rs does not write are forgotten behind a run, by
-Spark. In other tables `sluice maintain` forgets them, without Spark.
+"""Forgetting: how many deletes a table remembers. Those of a table that delta-rs does not write are
+forgotten behind a run, by Spark. In other tables `sluice maintain` forgets them, without Spark.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.table.history import FORGOT
-from spark_jobs.table.tables import own_table
+from spark_jobs.table.tables import own_table, size_at
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds
 
@@ -48,3 +48,9 @@ def forget(spark: SparkSession, path: UPath, after: timedelta, now: datetime) ->
     before = (now - after).replace(hour=0, minute=0, second=0, microsecond=0)
     where = f"`{DELETED}` AND `{DELETED_AT}` < timestamp_micros({microseconds(before)})"
     return table.remove_by_spark(spark, where, {FORGOT: where})
+
+
+def remembered_share(path: UPath, version: int) -> float | None:
+    """Deletes that are remembered, for each row that is none; None if the log does not tell."""
+    found = size_at(path, version)
+    return None if found is None else found.remembered / max(found.live, 1)

@@ -12,12 +12,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, functions as F
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
+from spark_jobs.errors import TableChanged
 from spark_jobs.sink.keyed.driver import held
-from spark_jobs.sink.keyed.standing import key_broken
 from spark_jobs.steps.keyed.buckets import buckets_of, in_buckets
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.merge import kept_anew, merged
 from spark_jobs.steps.keyed.places import known_of, misplaced
+from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table.tables import own_table
 from spark_jobs.values.own_columns import WHOLE, own
 
@@ -115,3 +116,9 @@ def _rows(made: DataFrame) -> DataFrame:
 
 def _quoted(names: Iterable[str]) -> list[Column]:
     return [F.col(f"`{name}`") for name in names]
+
+
+def key_broken(table: str, key: Mapping[str, object]) -> TableChanged:
+    """The error of a table in which a person has added a row of the key."""
+    told = ", ".join(f"{name} = {value}" for name, value in key.items())
+    return TableChanged.key_broken(table=table, key=told, sql=sql_table(table))

@@ -74,6 +74,14 @@ class Text(Format):
     of_texts: ClassVar[bool] = True
 
 
+class Parquet(Json):
+    """A row of a Parquet file, made one JSON object. For Files alone."""
+
+    kind: ClassVar[str] = "parquet"
+    layout: ClassVar[str] = "spark_jobs.files.parquet:ParquetFile"
+    of_files: ClassVar[bool] = True
+
+
 AnyFormat = SerializeAsAny[Format]
 """A field that holds one: written with the fields of its class."""
 JSON: Final = Json()

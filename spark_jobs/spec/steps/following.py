@@ -70,7 +70,7 @@ class Following(Step):
     """
     accounts: ClassVar = "spark_jobs.audit.keyed_account:keyed"
     """Likewise the function that holds a batch's account against the table's log."""
-    remembers_share: ClassVar = "spark_jobs.sink.keyed.standing:remembered_share"
+    remembers_share: ClassVar = "spark_jobs.sink.keyed.forgetting:remembered_share"
     """Likewise the function (path, version) that gives the share of deletes that are remembered."""
     forgets: ClassVar = "spark_jobs.sink.keyed.forgetting:forget_deletes"
     """Likewise the function (run, step) that forgets deletes behind a run."""

@@ -1,30 +1,14 @@
-"""Changes: which rows the commits behind a version may have changed, and which one of them added,
-as the log tells without Spark.
-"""
+"""Changes: which rows the commits behind a version may have changed, as the log alone tells."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from spark_jobs.table.arrow_rows import parquet_file
-from spark_jobs.table.delta.delta_log import (
-    Log,
-    Replay,
-    changes_data,
-    file_key,
-    may_hold,
-    only_rearranges,
-)
+from spark_jobs.table.delta.delta_log import Replay, file_key, may_hold, only_rearranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from upath import UPath
 
     from spark_jobs.table.delta.delta_log import Action, Log
     from spark_jobs.values.spans import Span
@@ -76,37 +60,3 @@ def changes(log: Log, since: int, until: int) -> Iterator[Change]:
 
 def _columns(metadata: Action | None) -> object:
     return metadata and metadata.get("schemaString")
-
-
-def sum_of(table: UPath, version: int, column: str) -> int | None:
-    """The sum of a column over the rows that the version added.
-
-    None if its entry of the log or one of its files is gone (VACUUM, log clean-up).
-    """
-    total = 0
-    try:
-        for action in Log.of(table).commit(version):
-            if "add" in action:
-                with parquet_file(table / unquote(action["add"]["path"])) as file:
-                    read = file.read(columns=[column])
-                total += pc.sum(read[column]).as_py() or 0
-    except FileNotFoundError:
-        return None
-    return total
-
-
-def added(table: UPath, version: int) -> pa.Table | None:
-    """As Table.added."""
-    found = []
-    try:
-        for action in Log.of(table).commit(version):
-            if "remove" in action and changes_data(action["remove"]):
-                return None
-            if "add" in action:
-                if action["add"].get("partitionValues"):  # columns that the file has not
-                    return None
-                with parquet_file(table / unquote(action["add"]["path"])) as file:
-                    found.append(file.read())
-    except FileNotFoundError:
-        return None
-    return pa.concat_tables(found, promote_options="default") if found else pa.table({})

@@ -26,7 +26,6 @@ from spark_jobs.values.own_columns import DELETED, WHOLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import deltalake
     from pyarrow.dataset import Scanner
     from upath import UPath
 

@@ -149,12 +149,12 @@ class Delta(Table):
         return super().within(spark, version, position, spans) if rows is None else rows
 
     def sum_of(self, version: int, column: str) -> int | None:
-        from spark_jobs.table.delta.changes import sum_of  # noqa: PLC0415 - as above
+        from spark_jobs.table.delta.added import sum_of  # noqa: PLC0415 - as above
 
         return sum_of(self.path, version, column)
 
     def added(self, version: int) -> pa.Table | None:
-        from spark_jobs.table.delta.changes import added  # noqa: PLC0415 - as above
+        from spark_jobs.table.delta.added import added  # noqa: PLC0415 - as above
 
         return added(self.path, version)
 

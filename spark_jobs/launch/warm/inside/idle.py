@@ -94,7 +94,7 @@ class Idle:
         `leave` ends a worker that cannot go on.
         """
         log.note(f"idle drain {self.done + 1}, while nobody wants a run")
-        before, said = processor_seconds(), "ended"
+        before, ended, said = processor_seconds(), False, "ended"
         limit = Timer(MOST_SECONDS, leave, ("its idle drain does not end",))
         limit.daemon = True
         limit.start()
@@ -102,7 +102,6 @@ class Idle:
             spark.new_session()
             ended = self._drains.next(turn)
             said = "ended" if ended else "stopped, as somebody wants the worker"
-            self.done += ended
         except Exception as error:  # noqa: BLE001 - whatever it is, clients' drains go on
             self._failed = True
             said = f"failed, and no other one comes: {type(error).__name__}: {error}"
@@ -111,6 +110,7 @@ class Idle:
             leave(f"it cannot clean up behind an idle drain: {problem}")
         seconds = processor_seconds() - before
         self.seconds += seconds
+        self.done += ended
         log.note(f"the idle drain {said}; {seconds:.1f} processor seconds")
         if not self.warms(drains):
             self._drains.remove()

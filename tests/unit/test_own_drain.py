@@ -1,0 +1,84 @@
+"""What a worker drains for itself is none of its clients'."""
+
+import json
+import os
+from datetime import datetime
+
+import pytest
+
+from spark_jobs.errors import Stopped
+from spark_jobs.launch.scratch import FOLDERS
+from spark_jobs.launch.warm.inside import idle
+from spark_jobs.launch.warm.inside.own_drain import OwnDrains, Wanted, pipeline, write
+from spark_jobs.launch.warm.inside.reception import Job, Turn
+from spark_jobs.launch.warm.place import Address
+from spark_jobs.settings.installation import Settings
+from spark_jobs.storage import failpoint
+from tests.harness.roots import told
+
+GIVEN = Settings(
+    "/their/root", "their.broker:9", "/jars", "local[2]", "2g", catalog="thrift://h:1/d", next="on"
+)
+
+
+@pytest.fixture
+def turn(tmp_path):
+    return Turn(Address(tmp_path / "w.sock"))
+
+
+def test_it_drains_made_records_from_its_scratch_folder_and_knows_no_root_or_broker_of_a_client(
+    tmp_path, monkeypatch, turn
+):
+    """A client waits already: a drain stops before it starts Spark."""
+    monkeypatch.setenv(FOLDERS, f"{tmp_path / 'scratch'},{tmp_path / 'other'}")
+    monkeypatch.setitem(failpoint.ACTIVE, "leased", "raise")
+    folder = tmp_path / "scratch" / "idle"
+    before = dict(os.environ)
+    own = OwnDrains(GIVEN)
+    turn.take(Job(None, None))
+    assert [own.next(turn), own.next(turn)] == [False, False]
+    assert dict(os.environ) == before
+    runs = told(folder / "root", "runs")
+    assert {(row["pipeline"], row["run_id"], row["problem"]) for row in runs} == {
+        ("idle", "idle-1", Stopped.code), ("idle", "idle-2", Stopped.code)
+    }  # fmt: skip
+    files = [path.read_text().splitlines() for path in sorted((folder / "records").iterdir())]
+    [first, second] = [[json.loads(line) for line in lines] for lines in files]
+    assert len(first) == len(second) > len({row["id"] for row in first}), "copies are dropped"
+    assert not {row["id"] for row in first} & {row["id"] for row in second}
+    closes = datetime.fromisoformat(second[0]["at"]) - datetime.fromisoformat(first[0]["at"])
+    assert closes > pipeline(tmp_path).watermark_delay
+    assert [*tmp_path.iterdir()] == [tmp_path / "scratch"]
+    own.remove()
+    assert not folder.exists()
+
+
+def test_it_is_to_stop_as_soon_as_somebody_wants_the_worker(turn):
+    wanted = Wanted(turn)
+    wanted.raise_if_asked()
+    turn.take(Job(None, None))
+    assert wanted.asked
+    with pytest.raises(Stopped):
+        wanted.raise_if_asked()
+    turn.rest("it is old")
+    assert wanted.asked == "it is old"
+
+
+def test_a_file_has_settled_when_it_is_drained(tmp_path):
+    write(tmp_path, 1)
+    [path] = tmp_path.iterdir()
+    settled = pipeline(tmp_path).topic.settled.total_seconds()
+    assert path.stat().st_mtime < path.stat().st_ctime - settled
+
+
+def test_the_share_of_processors_that_is_free_is_one_and_none_where_nobody_tells(monkeypatch):
+    assert 0 <= idle.free() <= 1
+    monkeypatch.setattr(idle.psutil, "cpu_percent", lambda **_: [100.0, 50.0])
+    monkeypatch.setattr(idle.os, "sched_getaffinity", lambda _: {1})
+    assert idle.free() == 0.5
+
+    def refused(**_):
+        raise PermissionError("/proc/stat")
+
+    monkeypatch.setattr(idle.psutil, "cpu_percent", refused)
+    assert idle.free() == 0
