@@ -32,6 +32,7 @@ PYTHON = sys.executable
 WORKER = """
 import json, os, shutil, subprocess, sys, time
 from pathlib import Path
+from spark_jobs.launch.warm.inside.idle import Idle
 from spark_jobs.launch.warm.inside.life import Limits
 from spark_jobs.launch.warm.start import BORN
 from spark_jobs.launch.warm.inside.worker import Worker
@@ -61,7 +62,8 @@ def run(words):
     return 0
 
 born = json.loads(os.environ.pop(BORN))
-sys.exit(Worker(Path(json.loads(sys.argv[2])["socket"]), born, Limits(9, 600, 100), run, NoSpark).work())
+path, busy = Path(json.loads(sys.argv[2])["socket"]), Idle(None, lambda: 0.0)
+sys.exit(Worker(path, born, Limits(9, 600, 100), run, busy, NoSpark).work())
 """
 
 
