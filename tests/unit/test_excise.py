@@ -460,7 +460,7 @@ def test_where_rejected_records_have_expired_a_whole_batch_is_asked(root):
 
 def test_a_batch_that_had_none_but_late_records_before_the_days_is_not_asked(root):
     """The late ones of three batches have expired; of one there was a premature record too."""
-    marks = {3: DAY + timedelta(days=2), 6: DAY + timedelta(days=4), 8: DAY + timedelta(days=6)}
+    marks = {3: DAY + timedelta(days=2), 6: DAY + timedelta(days=4), 8: DAY + timedelta(days=5)}
     rows = [each | {"late": int(n in marks), "late_before": marks.get(n)}
             for each in root.told("batches") for n in [each["batch_id"]]]  # fmt: skip
     ops_tables.replace(root.paths.root, "batches", rows, "true")
