@@ -27,9 +27,9 @@ from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.sql import names_in
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
-from spark_jobs.values.spans import Position, Span
+from spark_jobs.values.spans import LAST, Position, Span
 from spark_jobs.where.ask import AT, Answer, Question, ask as ask_application
-from spark_jobs.where.kept import Accounted, Kept, Known
+from spark_jobs.where.kept import Kept, Known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -174,17 +174,14 @@ def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Pa
         found = together((found, parts_of(map(Place.of_row, rows))))
     drained: Parts = {p: (part,) for p, part in index.within.items()}
     # They may have expired: where a batch has not all of its own, or an account that counts them.
+    # It leaves no doubt where it rejected late records alone, and all of them before these times.
     batches, whole = known.batches, Kept.read(known, {}).whole(known.batches)
-    sure = (each for each in batches if each.id in whole or _late_before(each, span))
+    late_alone = (each for each in batches if each.none("malformed", "premature"))
+    whole |= {each.id for each in late_alone if (each.late_before or LAST) < span.start}
+    sure = (each for each in batches if each.id in whole)
     counted, settled = (together(b.start.parts(b.end) for b in some) for some in (batches, sure))
     doubt = less(counted if reader.settings.rejected_days == FOREVER else drained, settled)
     inputs = enumerate(zip(spec.inputs, known.identity.topic_id.split(BETWEEN), strict=False))
     number = next((n for n, (topic, id_) in inputs if (topic.place, id_) == of), -1)
     all_, such, unsure = (by_input(each).get(number, {}) for each in (drained, found, doubt))
     return less(all_, together((such, unsure))), such
-
-
-def _late_before(batch: Accounted, span: Span) -> bool:
-    """Whether all that it has rejected is late, and before the span."""
-    mark = batch.late_before
-    return batch.none("malformed", "premature") and mark is not None and mark < span.start
