@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.errors import Stopped
 from spark_jobs.launch.scratch import FOLDERS
-from spark_jobs.launch.warm.inside import idle
+from spark_jobs.launch.warm.inside import idle, surroundings
 from spark_jobs.launch.warm.inside.own_drain import OwnDrains, Wanted, pipeline, write
 from spark_jobs.launch.warm.inside.reception import Job, Turn
 from spark_jobs.launch.warm.place import Address
@@ -32,6 +32,8 @@ def test_it_drains_made_records_from_its_scratch_folder_and_knows_no_root_or_bro
     """A client waits already: a drain stops before it starts Spark."""
     monkeypatch.setenv(FOLDERS, f"{tmp_path / 'scratch'},{tmp_path / 'other'}")
     monkeypatch.setitem(failpoint.ACTIVE, "leased", "raise")
+    # Else the tests' own modules would be forgotten, as a client's are.
+    monkeypatch.setattr(surroundings, "_users_modules", list)
     folder = tmp_path / "scratch" / "idle"
     before = dict(os.environ)
     own = OwnDrains(GIVEN)
