@@ -42,7 +42,6 @@ from spark_jobs.table.port import RETENTION
 from spark_jobs.table.shared import maintenance
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
     from upath import UPath

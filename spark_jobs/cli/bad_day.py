@@ -208,18 +208,20 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
         )  # fmt: skip
         roots = _readers(place, specs, apart)
         for of in roots:
-            if lift:
-                left |= lifted(of, wanted, say, execute=execute)
-            else:
+            if not lift:
                 left |= noted(of, specs, wanted, most_records, say, execute=execute)
-        if lift and roots and not left:
-            raise DecisionRefused.excision_unknown(excision=lift)
+                continue
+            with apart():
+                left |= lifted(of, wanted, say, execute=execute)
         if left and not execute:
             end_undone()
         asked = Asked((None, None), reason, most_records, without_lost, approve="always")
-        for reader in chain(*roots) if execute else ():
+        for reader in chain(*roots) if execute and (left or not lift) else ():
             with apart():
                 _carry_out(reader, None if lift else asked, yes=yes)
+    if lift and roots and not left:
+        with one_line_errors():  # behind `each_apart`: a root that failed may have it
+            raise DecisionRefused.excision_unknown(excision=lift)
 
 
 def _carry_out(of: Reader, asked: Asked | None, *, yes: bool) -> None:

@@ -18,14 +18,9 @@ from spark_jobs.registry.fingerprint.environment import all_changes
 from spark_jobs.registry.fingerprint.topic import why_kept
 
 if TYPE_CHECKING:
-    from spark_jobs.contracts.contract import Contract, Side
+    from spark_jobs.contracts.contract import Column, Contract, Side
     from spark_jobs.registry.fingerprint.fields import Declared, FieldChange
     from spark_jobs.registry.fingerprint.topic import Classification
-
-    Rule = Mapping[str, object]
-
-if TYPE_CHECKING:
-    from spark_jobs.contracts.contract import Column, Contract
 
     Columns = dict[str, Column]
 

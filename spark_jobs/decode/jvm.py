@@ -32,12 +32,8 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Topic
     from spark_jobs.spec.inputs import Topics
 
-if TYPE_CHECKING:
-    from spark_jobs.decode.raw_filter import CapturePolicy
-    from spark_jobs.decode.record_decoder import Prepared
-    from spark_jobs.spec import Topic
-
     Described = dict[str, Any]
+
 US: Final = timedelta(microseconds=1)
 
 

@@ -18,7 +18,7 @@ class RangeInvalid(SluiceError):
     )
     too_many_records = reason(
         "{pipeline}: the range needs {offsets:,} records, and most_records is {most_records:,}.",
-        "Ask for a shorter range, or allow more records.",
+        "Ask for a shorter range, or allow more records: `--most-records`.",
     )
     keys_of_none = reason(
         "{pipeline}: keys are given, and its table follows no key.",

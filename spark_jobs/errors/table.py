@@ -259,8 +259,7 @@ class QuestionRefused(SluiceError):
     always_wrong = reason(
         "Wrong since before version {version}: the condition is true in each of the {asked} "
         "versions that were asked.",
-        "If its rows should be right, look at the condition. Without --right no older version "
-        "can be asked.",
+        "Name an older --right, or none: then the oldest version that is kept is asked.",
     )
     no_version = reason(
         "Version {version} cannot be read: {why}.",

@@ -27,7 +27,7 @@ from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.sql import names_in
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
-from spark_jobs.values.spans import Position, Span
+from spark_jobs.values.spans import LAST, Position, Span
 from spark_jobs.where.ask import AT, Answer, Question, ask as ask_application
 from spark_jobs.where.kept import Kept, Known
 
@@ -158,14 +158,14 @@ def _parts(
 
 def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Parts]:
     """What this pipeline has drained of the topic, by its name and id: the offsets of which it
-    knows that no record has these event times, and the others.
+    knows that no record has these event times, and those that may have some. The rest is in doubt.
     """
     spec, paths = reader.spec, reader.paths
     if (known := Known.read(paths, spec)) is None:
         return {}, {}
     index = Index.read(paths, known.identity.generations, known.begins, known.end(known.audited))
     # A slice has no times of late and quarantined records. These others may have taken, and a
-    # replay may bring them in. Some may have expired where a batch has not all of its own.
+    # replay may bring them in.
     late = f"{known.own} AND ({Position('event_time').sql([span])})"
     found = index.possible([span])
     for table, among in (("late", late), ("quarantine", known.own)):
@@ -173,11 +173,15 @@ def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Pa
         rows = ops_tables.query(paths.root, table, sql).to_pylist()
         found = together((found, parts_of(map(Place.of_row, rows))))
     drained: Parts = {p: (part,) for p, part in index.within.items()}
-    if reader.settings.rejected_days != FOREVER:
-        whole = Kept.read(known, {}).whole(known.batches)
-        sure = (of.start.parts(of.end) for of in known.batches if of.id in whole)
-        found = together((found, less(drained, together(sure))))
+    # They may have expired: where a batch has not all of its own, or an account that counts them.
+    # It leaves no doubt where it rejected late records alone, and all of them before these times.
+    batches, whole = known.batches, Kept.read(known, {}).whole(known.batches)
+    late_alone = (each for each in batches if each.none("malformed", "premature"))
+    whole |= {each.id for each in late_alone if (each.late_before or LAST) < span.start}
+    sure = (each for each in batches if each.id in whole)
+    counted, settled = (together(b.start.parts(b.end) for b in some) for some in (batches, sure))
+    doubt = less(counted if reader.settings.rejected_days == FOREVER else drained, settled)
     inputs = enumerate(zip(spec.inputs, known.identity.topic_id.split(BETWEEN), strict=False))
     number = next((n for n, (topic, id_) in inputs if (topic.place, id_) == of), -1)
-    all_, such = (by_input(each).get(number, {}) for each in (drained, found))
-    return less(all_, such), such
+    all_, such, unsure = (by_input(each).get(number, {}) for each in (drained, found, doubt))
+    return less(all_, together((such, unsure))), such

@@ -2,7 +2,7 @@
 ops.quarantine and ops.late.
 
 What else is to be kept of them is captured in steps/capture.py, read in
-runs/account/second_read.py for a batch that is read again, and declared in ops/schema.py.
+rejected/rejected_store.py for a batch that is read again, and declared in ops/schema.py.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class RejectedRecord(NamedTuple):
 
     def late(self, inputs: Topics, batch: Batch, step: str) -> Row:
         """Its columns in ops.late, without the batch's. What the record has besides comes from
-        steps/capture.py and runs/account/second_read.py; ops/schema.py declares the columns.
+        steps/capture.py and rejected/rejected_store.py; ops/schema.py declares the columns.
 
         `step` is the kind of the step that dropped it.
         """

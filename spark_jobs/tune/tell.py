@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("delay", "late", "share", "state rows", "a window is final")
 """Of the table."""
+MINUTE = timedelta(minutes=1)
 WEEKS = timedelta(days=14)
 """Of fewer days no weekday is told."""
 UNEVEN = 2
@@ -178,7 +179,7 @@ def cells(answer: Answer) -> Iterator[tuple[str, ...]]:
         held = "not known" if rows is None else f"{'' if own else 'about '}{rows:,}"
         end = "no step has windows"
         if answer.between is not None:
-            end = f"{approximate(delay + answer.between)} behind its end"
+            end = f"{interval(delay + round(answer.between / MINUTE) * MINUTE)} behind its end"
         yield f"{interval(delay)}{' (now)' if own else ''}", counts, _share(late_ones), held, end
 
 

@@ -222,12 +222,12 @@ def equals(name: str, value: Any, kind: str) -> str:
     if value is None:
         return f"`{name}` IS NULL"
     match value, kind:
-        case int(), "timestamp" | "date":
-            return equals(name, (date_of if kind == "date" else time_of)(value), kind)
+        case int(), "timestamp":
+            return equals(name, time_of(value), kind)
         case datetime(), "timestamp":
             text = f"'{iso(value)}Z'" if FIRST <= value < LAST else ""
-        case date(), "date":
-            text = f"'{value}'"
+        case int() | date(), "date":
+            text = f"'{date_of(value) if isinstance(value, int) else value}'"
         case (bool(), _) | (int(), "tinyint" | "smallint" | "int" | "bigint"):
             text = str(value).lower()
         case str(), "string":

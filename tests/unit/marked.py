@@ -118,6 +118,7 @@ class Marked(roots.Root):
             at |= {"last_event_time": DAY + timedelta(days=n, hours=11, minutes=40)}
             read = {"read": 1, "covered": 1, "offsets_start": json.dumps({0: n})}
             read |= {"offsets_end": json.dumps({0: n + 1})}
+            read |= dict.fromkeys(("malformed", "premature", "late"), 0)
             self.put("batches", own | at | read | {"audited_at": datetime.now(UTC)})
             of = {"partition": 0, "first_offset": n, "last_offset": n, "records": 1, "late": 0}
             self.put("slices", own | at | of)

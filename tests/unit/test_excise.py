@@ -390,15 +390,27 @@ def test_the_command_shows_what_is_noted_and_lifts_it(root, installed):
     assert installed("sales").output.strip() == "sales: no excision is noted"
 
 
+@pytest.mark.parametrize("torn", [False, True])
 def test_it_ends_where_it_is_noted_though_another_root_of_the_topic_has_none(
-    root, installed, tmp_path, monkeypatch
+    root, installed, tmp_path, monkeypatch, torn
 ):
+    """Nor does it matter that nobody can read what a pipeline there has taken over."""
     made = noted(root, 2, 12)
     taken(root)
     text = "from tests.unit.specs import pipeline\n\nSPEC = pipeline(name='{}', root='{}')\n"
     deployed(tmp_path, monkeypatch, OURS, a_first=text.format("a_first", "eu"))
     monkeypatch.setenv("SLUICE_ROOT__EU", str(tmp_path / "eu"))
-    assert installed("sales", "--lift", made.id, "--execute").exit_code == 0
+    failing = Drains.of(str(tmp_path / "eu"), pipeline(name="a_first")).paths.failing
+    if torn:
+        failing.parent.mkdir(parents=True)
+        failing.write_text("{")
+    told = installed("sales", "--lift", "x9", "--execute")
+    unknown = DecisionRefused.exit_status
+    assert told.exit_code == (CheckpointBroken.exit_status if torn else unknown), told.output
+    assert ("x9" in told.output) == (not torn), "it may have been there"
+    assert refused(root) == ([12], [2, 12])
+    told = installed("sales", "--lift", made.id, "--execute")
+    assert told.exit_code == (CheckpointBroken.exit_status if torn else 0), told.output
     assert refused(root) == ([], [])
 
 
@@ -413,13 +425,18 @@ def test_what_a_person_has_declined_no_drain_starts_again(root):
     assert root.due == [2, 5], "it still waits for one who asks for it"
 
 
-def asked_parts(root: Marked, *readers: Pipeline) -> list[int]:
-    """The offsets at which the records of the fifth day are looked for."""
+def asked_parts(root: Marked, *readers: Pipeline, doubt: tuple[int, ...] = ()) -> list[int]:
+    """The offsets at which the records of the fifth day are looked for; of those in `doubt` nothing
+    says that they may have its times.
+    """
     left = {0: ((0, 12),)}
     own = (root.spec.topic.name, root.identity.topic_id)
     for each in readers:
         others, such = _drained(Reader(each, root.settings), own, days(5))
-        assert together((others, such)) == {0: ((0, 10),)}, "all that it has drained"
+        assert not less(such, less(such, others))
+        unsure = {0: [(n, n + 1) for n in doubt]}
+        assert together((others, such, unsure)) == {0: ((0, 10),)}, "all that it has drained"
+        assert less(unsure, such) == less(unsure, {})
         left = less(left, others)
     return [n for first, stop in left.get(0, ()) for n in range(first, stop)]
 
@@ -433,13 +450,24 @@ def test_where_a_reader_has_quarantined_records_others_may_have_taken_them(root)
 
 def test_where_rejected_records_have_expired_a_whole_batch_is_asked(root):
     """One of day 7 was malformed, and ops.quarantine has it no more; batch 8 has no account left."""
-    none = dict.fromkeys(("malformed", "premature", "late"), 0)
-    kept = (each | none for each in root.told("batches") if each["batch_id"] != 8)
+    kept = (each for each in root.told("batches") if each["batch_id"] != 8)
     rows = [each | {"malformed": int(each["batch_id"] == 7)} for each in kept]
     ops_tables.replace(root.paths.root, "batches", rows, "true")
-    assert asked_parts(root, root.spec) == [5, 10, 11], "they are kept for ever"
+    assert asked_parts(root, root.spec, doubt=(7,)) == [5, 7, 10, 11], "here they are kept for ever"
     root.settings = root.settings._replace(rejected_days="30")
-    assert asked_parts(root, root.spec) == [5, 7, 8, 10, 11]
+    assert asked_parts(root, root.spec, doubt=(7, 8)) == [5, 7, 8, 10, 11]
+
+
+def test_a_batch_that_had_none_but_late_records_before_the_days_is_not_asked(root):
+    """The late ones of three batches have expired; of one there was a premature record too."""
+    marks = {3: DAY + timedelta(days=2), 6: DAY + timedelta(days=4), 8: DAY + timedelta(days=5)}
+    rows = [each | {"late": int(n in marks), "late_before": marks.get(n)}
+            for each in root.told("batches") for n in [each["batch_id"]]]  # fmt: skip
+    ops_tables.replace(root.paths.root, "batches", rows, "true")
+    assert asked_parts(root, root.spec, doubt=(8,)) == [5, 8, 10, 11]
+    rows = [each | {"premature": int(each["batch_id"] == 3)} for each in rows]
+    ops_tables.replace(root.paths.root, "batches", rows, "true")
+    assert asked_parts(root, root.spec, doubt=(3, 8)) == [3, 5, 8, 10, 11]
 
 
 def test_a_reader_with_another_event_time_has_rows_of_any_time(root):

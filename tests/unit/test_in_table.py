@@ -11,7 +11,7 @@ import pytest
 from spark_jobs.spec import Field
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.where.ask import Seen, values
-from spark_jobs.where.in_table import SHOWN, InTable
+from spark_jobs.where.in_table import SHOWN, InTable, equals
 from tests.unit.specs import FIELDS, deduplicate, pipeline, topic
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -79,3 +79,8 @@ def test_of_copies_those_are_told_that_the_batchs_version_may_have_written(tmp_p
     assert [*table.wrote(0, ("id",), {(0, 3): one.row | {"id": "b"}}).values()] == [set()]
     assert [*table.wrote(0, ("id",), {(0, 0): one.row}).values()] == [None], "two rows of the key"
     assert [*table.wrote(None, ("id",), {(0, 0): one.row}).values()] == [set()]
+
+
+def test_a_day_that_python_has_not_is_compared_as_its_text():
+    days = {0: "1970-01-01", 2932896: "9999-12-31", 2932897: "+10000-01-01"}
+    assert [equals("d", day, "date") for day in days] == [f"`d` = '{day}'" for day in days.values()]

@@ -296,6 +296,20 @@ def test_a_step_that_the_spec_has_no_more_tells_nothing_of_its_state(tmp_path):
         assert [row[3] for row in cells(found)] == [held]
 
 
+@pytest.mark.parametrize(
+    ("delay", "final"),
+    [("140 minutes", "3 hours 20 minutes"), ("80 seconds", "1 hour 1 minute 20 seconds")],
+)
+def test_a_window_is_final_the_delay_and_the_time_to_the_next_run_behind_its_end(
+    tmp_path, delay, final
+):
+    """The second run comes an hour behind the first."""
+    root = drained(tmp_path, HOURLY, [[Sent(START)], [Sent(START + MINUTE)]])
+    found = told(HOURLY, root.settings, [parse_duration(delay)])
+    [row] = [row for row in cells(found) if "(now)" not in row[0]]
+    assert row[4] == f"{final} behind its end"
+
+
 def test_a_watermark_is_of_whole_milliseconds_and_not_before_1970():
     delay = timedelta(milliseconds=1)
     assert [watermark(newest, delay) for newest in (0, 999, 2_999, 3_000)] == [0, 0, 1_000, 2_000]

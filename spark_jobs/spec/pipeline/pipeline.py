@@ -214,7 +214,7 @@ class Pipeline(Model):
 
     @property
     def looked_up(self) -> dict[str, Counter[str]]:
-        """See steps/unmatched.py."""
+        """See looked_up below."""
         return looked_up(self.steps, len(self.before_state), keyed=bool(self.keyed))
 
     @property

@@ -132,7 +132,7 @@ def unused(above: UPath, tables: UPath, version: int, table: str) -> Place:
 
 
 def _coming(journal: UPath) -> Content | None:
-    """A note that does not parse is told by who reads the journal (journal/change.py)."""
+    """A note that does not parse is told by who reads the journal (checkpoint/notes/begun.py)."""
     note = _parsed(_content(journal) or b"")
     facts = note.get("facts") if isinstance(note, dict) else None
     found = facts.get("live") if isinstance(facts, dict) else None
