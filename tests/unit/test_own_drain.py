@@ -112,9 +112,13 @@ def test_what_one_leaves_in_the_process_is_told_though_it_failed(monkeypatch, dr
 
 def report(run_id: str, problem: Problem | None = None) -> Report:
     now = datetime.now(UTC)
-    status = "failed" if problem else "succeeded"
     return Report(
-        pipeline="idle", run_id=run_id, status=status, problem=problem, started_at=now, ended_at=now
+        pipeline="idle",
+        run_id=run_id,
+        status="failed" if problem else "succeeded",
+        problem=problem,
+        started_at=now,
+        ended_at=now,
     )
 
 
