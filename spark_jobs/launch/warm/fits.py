@@ -169,7 +169,7 @@ def lines(worker: Shown, log: Path) -> list[str]:
 
 
 def _idle_drains(worker: Shown) -> str:
-    more = "; more come" if worker.warms else ""
+    more = "; more may come" if worker.warms else ""
     took = f"{worker.idle_seconds:.1f} processor seconds"
     return f"idle drains of its own: {worker.idle_drains}, {took}{more}"
 

@@ -46,7 +46,7 @@ def free() -> float:
         return 0.0
     ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(busy))
     found = [each for number, each in enumerate(busy) if number in ours] or busy
-    if processors() < len(found):  # what is left of a group's time, the machine's does not say
+    if processors() < len(found):  # the machine does not tell what is left of a group's quota
         return 0.0
     return 1 - float(sum(found)) / len(found) / 100
 

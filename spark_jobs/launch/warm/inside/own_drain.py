@@ -73,7 +73,7 @@ class OwnDrains:
 
     def next(self, turn: Turn) -> bool:
         """Do one. Returns whether it came to its end: nobody wanted the worker meanwhile. Raises
-        what went wrong, and LeftBehind, whatever else did.
+        what went wrong; LeftBehind before anything else.
         """
         self._begun += 1
         write(self._folder / "records", self._begun)
