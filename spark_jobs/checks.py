@@ -194,20 +194,22 @@ def _validate(
         .get_batch({"dataframe": data})
     )
     checks = tuple(checks)
-    ids = {_arguments(check): number for number, check in enumerate(checks)}
 
     def validated(some: Iterable[int], most: int) -> dict[int, ExpectationValidationResult]:
         wanted = [_expectation(checks[number], number) for number in some]
         form = {"result_format": "SUMMARY", "partial_unexpected_count": most}
         asked = gx.ExpectationSuite(name=suite, expectations=wanted)
-        # By id: GX lists expectations that it could not evaluate first, and equal ones once.
+        # By id: GX lists expectations that it could not evaluate first.
         return {_id(each): each for each in batch.validate(asked, result_format=form).results}
 
-    found = validated(ids.values(), 0)
-    # Failing values take a query for each check: only of those that have some.
-    if failing := [n for n, each in found.items() if not each.success or _unexpected(each)]:
-        found |= validated(failing, SAMPLE_SIZE)
-    return [_result(suite, check, found[ids[_arguments(check)]]) for check in checks]
+    found = validated(range(len(checks)), 0)
+    # Failing values take a query for each check: only of those that have some. The verdict stays:
+    # of a check that asks for the time it may be another one by now.
+    failing = [n for n, each in found.items() if not each.success or _unexpected(each)]
+    for number, each in (validated(failing, SAMPLE_SIZE) if failing else {}).items():
+        if each.success == found[number].success and not _exception(each.exception_info):
+            found[number] = each
+    return [_result(suite, check, found[number]) for number, check in enumerate(checks)]
 
 
 def _unexpected(result: ExpectationValidationResult) -> int:
@@ -218,11 +220,6 @@ def _id(result: ExpectationValidationResult) -> int:
     assert result.expectation_config is not None
     number: int = (result.expectation_config.meta or {})[ID]
     return number
-
-
-def _arguments(check: Check) -> str:
-    """Equal for checks that GX evaluates once."""
-    return json.dumps([check.type, check.kwargs], sort_keys=True, default=str)
 
 
 def _expectation(check: Check, number: int) -> Expectation:

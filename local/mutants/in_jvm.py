@@ -46,10 +46,10 @@ def fates(file: Path, tests: list[str], most: int, seed: str) -> tuple[int, list
         said = compiled(classes, [*own, *Path(folder).glob("m*")], "-proceedOnError").stdout
         refused = {int(n) for n in re.findall(r"ERROR in \S+/m(\d+)/", said)}
         left = [n for n in range(len(drawn)) if n not in refused][:most]
-        with _Kept(classes) as kept:
-            if not kept.lives("sluice.decode", tests or TESTS):
-                raise SystemExit(f"{' '.join(tests or TESTS)} fails before anything was changed")
-            alive = [n for n in left if kept.lives(f"m{n}", tests or TESTS)]
+        with _Kept(classes, tests or TESTS) as kept:
+            kept.require()
+            alive = [n for n in left if kept.lives(f"m{n}")]
+            kept.require()
     return len(texts), [drawn[n] for n in left], [drawn[n] for n in alive]
 
 
@@ -63,8 +63,8 @@ def _put(folder: Path, file: Path, text: str) -> None:
 class _Kept:
     """One JVM for the tests of all of them."""
 
-    def __init__(self, classes: Path) -> None:
-        self._classes = classes
+    def __init__(self, classes: Path, tests: list[str]) -> None:
+        self._classes, self._tests = classes, tests
         self._decoding = JvmDecoding.__new__(JvmDecoding)
         self._decoding.start(classes)
 
@@ -75,7 +75,12 @@ class _Kept:
         with contextlib.suppress(BrokenPipeError):
             self._decoding.__exit__()
 
-    def lives(self, package: str, tests: list[str]) -> bool:
+    def require(self) -> None:
+        """Ends where the tests fail without a change: each change would be dead."""
+        if not self.lives("sluice.decode"):
+            raise SystemExit(f"{' '.join(self._tests)} fails without a change")
+
+    def lives(self, package: str) -> bool:
         """Whether the tests pass with the decoder of this package."""
         kept = self._decoding
         if kept.ended:
@@ -86,4 +91,4 @@ class _Kept:
             patch.object(JvmDecoding, "__exit__", lambda *_: None),
             contextlib.redirect_stdout(io.StringIO()),
         ):
-            return pytest.main(["-q", "-x", "-n0", "-p", "no:cacheprovider", *tests]) == 0
+            return pytest.main(["-q", "-x", "-n0", "-p", "no:cacheprovider", *self._tests]) == 0

@@ -55,7 +55,8 @@ class JvmDecoding:
 
     def __init__(self, classes: Path) -> None:
         sources = (files_jar.SOURCES / "sluice" / "decode").glob("*.java")
-        compiled(classes, [*sources, PROGRAM]).check_returncode()
+        said = compiled(classes, [*sources, PROGRAM])
+        assert not said.returncode, said.stdout
         self.start(classes)
 
     def start(self, classes: Path) -> None:

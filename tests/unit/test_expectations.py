@@ -70,6 +70,28 @@ def test_two_checks_with_the_same_arguments_have_a_result_each():
     ]
 
 
+def test_equal_checks_in_other_words_have_a_result_each():
+    """5 and 5.0 are one bound for Great Expectations."""
+    results = evaluated(*(within("late_share", each, about=f"own, {each}") for each in (5, 5.0)))
+    assert [(r.about, r.outcome) for r in results] == [("own, 5", "passed"), ("own, 5.0", "passed")]
+
+
+def test_values_that_are_asked_for_later_change_no_verdict(monkeypatch):
+    """A check may ask for the time: by then nothing is from the future."""
+    given = expectations._expectation  # noqa: SLF001 - as the checks ask GX
+    bounds = iter([-1, 1])
+
+    def later(check, number):
+        if check.about == "own, moves":
+            check = within("late_share", next(bounds), about=check.about)
+        return given(check, number)
+
+    monkeypatch.setattr(expectations, "_expectation", later)
+    [found] = evaluated(within("late_share", 0, about="own, moves"))
+    assert (found.outcome, found.unexpected, found.sample) == ("failed", 1, "")
+    assert [*bounds] == []
+
+
 def test_a_verify_fails_where_rows_are_parts_of_sessions_that_end_elsewhere():
     """They are not canonical, and the change has no pair of them."""
     found = Change(rows_before=4, rows_after=4, parts=2)

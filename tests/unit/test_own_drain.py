@@ -37,6 +37,8 @@ def test_it_drains_made_records_from_its_scratch_folder_and_knows_no_root_or_bro
     """A client waits already: a drain stops before it starts Spark."""
     monkeypatch.setenv(FOLDERS, f"{tmp_path / 'scratch'},{tmp_path / 'other'}")
     monkeypatch.setitem(failpoint.ACTIVE, "leased", "raise")
+    # Else the tests' own modules would be forgotten, as a client's are.
+    monkeypatch.setattr(surroundings, "_users_modules", list)
     folder = tmp_path / "scratch" / "idle"
     before = dict(os.environ)
     own = OwnDrains(GIVEN)
