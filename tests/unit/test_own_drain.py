@@ -64,6 +64,7 @@ def test_it_drains_made_records_from_its_scratch_folder_and_knows_no_root_or_bro
 def drains(tmp_path, monkeypatch):
     """Own drains, and a function that says what a drain of theirs does."""
     monkeypatch.setenv(FOLDERS, str(tmp_path))
+    monkeypatch.setattr(surroundings, "_users_modules", list)  # as above
 
     def does(drain):
         monkeypatch.setitem(sys.modules, "a_drain", SimpleNamespace(drain=drain))
