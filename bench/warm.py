@@ -24,6 +24,8 @@ from spark_jobs.messages.report import read_report
 from spark_jobs.settings.variables import ROOT
 
 PATIENCE_SECONDS = 60
+IDLE_SECONDS = 120
+"""How long idle drains may take to come, and to be done."""
 
 
 class Warm(Sluice):
@@ -55,12 +57,13 @@ class Warm(Sluice):
 
 def begin(command: Sequence[str], environment: Mapping[str, str], cwd: Path) -> None:
     """A first run, which starts the worker, and is not measured. Behind it the worker does its idle
-    drains, which would slow what is measured: it waits for them, where the machine lets them come.
+    drains, where it awaits a scheduled run: they would slow what is measured, so they are waited
+    for.
     """
     adopt_orphans()  # the worker, which is looked at as a child: `run` may not have done it yet
     given = {**os.environ, **environment}
     subprocess.run(command, env=given, check=True, stdout=subprocess.DEVNULL, cwd=cwd)
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + IDLE_SECONDS
     while time.monotonic() < until and _warms(given[ROOT]):
         time.sleep(0.2)
 

@@ -106,7 +106,7 @@ VARIABLES: Final[dict[str, tuple[str, str | None]]] = {
         BY_SCHEDULE,
     ),
     "SLUICE_WARM_MEMORY_MB": (
-        "megabytes of driver and JVM together above which a worker ends behind a run",
+        "megabytes of all its processes above which a worker ends behind a run",
         "4096",
     ),
     "SLUICE_LAG_GROUP": (

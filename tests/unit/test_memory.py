@@ -1,10 +1,12 @@
-"""How much memory a new process can have: the least of machine and control groups."""
+"""What control groups let a process have: memory, the machine's if that is less, and processors."""
 
+import math
 from pathlib import Path
 
 import psutil
 import pytest
 
+from spark_jobs.launch.warm.control_group import processors
 from spark_jobs.launch.warm.fits import free_mb, needed_mb
 from spark_jobs.settings.installation import Settings
 
@@ -62,3 +64,22 @@ def test_a_run_needs_its_heap_and_a_gigabyte(given, mb):
 def test_what_is_no_size_is_said():
     with pytest.raises(ValueError, match="SLUICE_DRIVER_MEMORY=much"):
         needed_mb(Settings("/r", "k:1", Path("/j"), "local[2]", "much"))
+
+
+def test_the_tightest_quota_above_the_process_says_how_many_processors_it_may_take(tmp_path):
+    (proc := tmp_path / "cgroup").write_text("0::/a/b\n")
+    (groups := tmp_path / "groups" / "a" / "b").mkdir(parents=True)
+    assert processors(proc, tmp_path / "groups") == math.inf
+    (groups / "cpu.max").write_text("max 100000\n")
+    assert processors(proc, tmp_path / "groups") == math.inf
+    (groups.parent / "cpu.max").write_text("150000 100000\n")
+    assert processors(proc, tmp_path / "groups") == 1.5
+
+
+@pytest.mark.parametrize(("most", "found"), [(-1, math.inf), (50_000, 0.5)])
+def test_a_quota_of_the_first_version(tmp_path, most, found):
+    (proc := tmp_path / "cgroup").write_text("5:cpu,cpuacct:/x\n4:memory:/x\n")
+    (folder := tmp_path / "groups/cpu/x").mkdir(parents=True)
+    (folder / "cpu.cfs_quota_us").write_text(f"{most}\n")
+    (folder / "cpu.cfs_period_us").write_text("100000\n")
+    assert processors(proc, tmp_path / "groups") == found

@@ -1,18 +1,23 @@
 """What a worker drains for itself is none of its clients'."""
 
 import json
+import math
 import os
-from datetime import datetime
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from spark_jobs.errors import Stopped
 from spark_jobs.launch.scratch import FOLDERS
-from spark_jobs.launch.warm.inside import idle, surroundings
-from spark_jobs.launch.warm.inside.own_drain import OwnDrains, Wanted, pipeline, write
+from spark_jobs.launch.warm.inside import idle, own_drain, surroundings
+from spark_jobs.launch.warm.inside.own_drain import LeftBehind, OwnDrains, Wanted, pipeline, write
 from spark_jobs.launch.warm.inside.reception import Job, Turn
 from spark_jobs.launch.warm.place import Address
-from spark_jobs.settings.installation import Settings
+from spark_jobs.messages.report import Problem, Report
+from spark_jobs.settings.installation import NOBODY, Settings
 from spark_jobs.storage import failpoint
 from tests.harness.roots import told
 
@@ -55,6 +60,71 @@ def test_it_drains_made_records_from_its_scratch_folder_and_knows_no_root_or_bro
     assert not folder.exists()
 
 
+@pytest.fixture
+def drains(tmp_path, monkeypatch):
+    """Own drains, and a function that says what a drain of theirs does."""
+    monkeypatch.setenv(FOLDERS, str(tmp_path))
+    monkeypatch.setattr(surroundings, "_users_modules", list)  # as above
+
+    def does(drain):
+        monkeypatch.setitem(sys.modules, "a_drain", SimpleNamespace(drain=drain))
+        monkeypatch.setattr(own_drain, "DRAIN", "a_drain:drain")
+
+    return OwnDrains(GIVEN), does
+
+
+def test_one_at_work_hears_who_wants_the_worker_and_has_not_come_to_its_end(tmp_path, drains, turn):
+    own, does = drains
+    heard = []
+
+    def drain(spec, settings, run_id, stop):
+        heard.append(stop.asked)
+        turn.take(Job(None, None))
+        heard.append(stop.asked)
+        assert Path.cwd() == tmp_path / "idle"
+        assert os.environ["SLUICE_ROOT"] == settings.root == str(tmp_path / "idle" / "root")
+        assert os.environ["SLUICE_KAFKA"] == settings.kafka == NOBODY
+        assert Path(spec.topic.path) == tmp_path / "idle" / "records"
+        with pytest.raises(Stopped) as stopped:
+            stop.raise_if_asked()
+        return report(run_id, Problem.of(stopped.value))
+
+    does(drain)
+    before = Path.cwd(), dict(os.environ)
+    assert own.next(turn) is False
+    assert heard == ["", "a client"]
+    assert (Path.cwd(), dict(os.environ)) == before
+    does(lambda *given: report(given[2]))
+    assert own.next(turn) is True
+
+
+def test_what_one_leaves_in_the_process_is_told_though_it_failed(monkeypatch, drains, turn):
+    own, does = drains
+
+    def put_back(was):
+        raise ValueError("it cannot be raised again")
+
+    def drain(*given):
+        raise OSError("no room")
+
+    monkeypatch.setattr(surroundings, "VALUES", (*surroundings.VALUES, (int, put_back)))
+    does(drain)
+    with pytest.raises(LeftBehind, match="raised again"):
+        own.next(turn)
+
+
+def report(run_id: str, problem: Problem | None = None) -> Report:
+    now = datetime.now(UTC)
+    return Report(
+        pipeline="idle",
+        run_id=run_id,
+        status="failed" if problem else "succeeded",
+        problem=problem,
+        started_at=now,
+        ended_at=now,
+    )
+
+
 def test_it_is_to_stop_as_soon_as_somebody_wants_the_worker(turn):
     wanted = Wanted(turn)
     wanted.raise_if_asked()
@@ -74,10 +144,16 @@ def test_a_file_has_settled_when_it_is_drained(tmp_path):
 
 
 def test_the_share_of_processors_that_is_free_is_one_and_none_where_nobody_tells(monkeypatch):
+    """None of this process's where its control group may take less than all of their time, too."""
     assert 0 <= idle.free() <= 1
+    monkeypatch.setattr(idle, "processors", lambda: 1.0)
     monkeypatch.setattr(idle.psutil, "cpu_percent", lambda **_: [100.0, 50.0])
     monkeypatch.setattr(idle.os, "sched_getaffinity", lambda _: {1})
     assert idle.free() == 0.5
+    monkeypatch.setattr(idle.os, "sched_getaffinity", lambda _: {0, 1})
+    assert idle.free() == 0
+    monkeypatch.setattr(idle, "processors", lambda: math.inf)
+    assert idle.free() == 0.25
 
     def refused(**_):
         raise PermissionError("/proc/stat")

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from spark_jobs.launch.submit import DAEMON
-from spark_jobs.launch.warm.inside.jvm import DaemonGone, PythonWorkers
+from spark_jobs.launch.warm.inside.jvm import SPARKS_DAEMON, DaemonGone, PythonWorkers
 
 FORKS = """
 import subprocess, sys
@@ -21,9 +21,9 @@ sys.stdin.read()
 
 
 @contextmanager
-def daemon() -> Iterator[tuple[subprocess.Popen[str], int]]:
+def daemon(module: str = DAEMON) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A child of this process, which stands for the JVM; and the id of a worker of it."""
-    words = [sys.executable, "-c", FORKS, DAEMON]
+    words = [sys.executable, "-c", FORKS, module]
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as started:
@@ -34,8 +34,9 @@ def daemon() -> Iterator[tuple[subprocess.Popen[str], int]]:
             started.kill()
 
 
-def test_behind_a_drain_the_workers_are_killed_and_their_daemon_lives():
-    with daemon() as (lives, worker):
+@pytest.mark.parametrize("module", [DAEMON, SPARKS_DAEMON])
+def test_behind_a_drain_the_workers_are_killed_and_their_daemon_lives(module):
+    with daemon(module) as (lives, worker):
         python = PythonWorkers(os.getpid())
         python.end()
         python.hold_daemons()

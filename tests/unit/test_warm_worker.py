@@ -32,7 +32,7 @@ from spark_jobs.launch.warm.link import (
     connected,
     listening,
 )
-from spark_jobs.launch.warm.place import Address, log_path, starting
+from spark_jobs.launch.warm.place import Address, idling, log_path, starting
 from spark_jobs.settings.installation import REPO
 from tests.harness.patience import patient
 from tests.harness.process import lives
@@ -41,6 +41,8 @@ from tests.harness.turns import alike
 pytestmark = alike("what a worker outlives")
 
 PATIENCE_SECONDS = patient(60)
+AWAITED = 3600.0
+"""Seconds that a worker waits behind a run of a pipeline whose next scheduled one is awaited."""
 MORE_THAN_A_TICK = 0.05
 """Of the clock by which a file system gives its files a time, in seconds."""
 BORN = {"code": "1", "variable A": "1"}
@@ -49,6 +51,7 @@ import logging, os, socket, sys, time
 from pathlib import Path
 from spark_jobs.runs.watch.limits import stop_on_signals
 from spark_jobs.launch.warm.inside import idle, reception, worker
+from spark_jobs.launch.warm.inside.own_drain import LeftBehind
 from spark_jobs.launch.warm.inside.worker import Worker
 from spark_jobs.launch.warm.inside.life import Limits
 
@@ -81,6 +84,7 @@ class Own:
     def next(self, turn):
         mark("idle")
         if words_of("idle-raises"): raise RuntimeError("no records")
+        if words_of("idle-leaves"): raise LeftBehind("a limit is lower")
         while words_of("idle-hangs"): time.sleep(0.01)
         while words_of("idle-waits") and not turn.wanted: time.sleep(0.01)
         return not turn.wanted
@@ -329,32 +333,42 @@ def test_it_waits_as_long_as_the_most_patient_of_its_runs_has_asked_for(start):
     assert worker.run("say").end() == Ended(0)
 
 
-def test_an_idle_worker_does_drains_of_its_own_where_processors_are_free_until_its_jvm_is_warm(
-    start,
-):
+def test_an_idle_worker_that_awaits_a_run_does_drains_of_its_own_until_its_jvm_is_warm(start):
+    """One at a time of a user's workers, where processors are free."""
     worker = start()
-    assert worker.run("say").end() == Ended(0)
+    worker.mark("free")
+    assert worker.run("say", idle=600).end() == Ended(0)
     time.sleep(0.5)
     found = shown(worker.socket)
-    assert (found.idle_drains, found.warms, worker.marked("idle")) == (0, True, False)
-    worker.mark("free")
-    wait(lambda: not shown(worker.socket).warms)
+    assert (found.warms, worker.marked("idle")) == (False, False), "no scheduled run is awaited"
+    worker.socket.with_suffix(".free").unlink()
+    assert worker.run("say", idle=AWAITED).end() == Ended(0)
+    time.sleep(0.5)
+    with idling(worker.socket) as alone:
+        worker.mark("free")
+        time.sleep(0.5)
+        found = shown(worker.socket)
+        assert (alone, found.idle_drains, found.warms) == (True, 0, True)
+        assert not worker.marked("idle")
+    wait(lambda: worker.marked("idle-removed"))
     found = shown(worker.socket)
-    assert (found.drains, found.idle_drains, found.run) == (1, ENOUGH - 1, "")
-    assert worker.log.count("the idle drain ended") == ENOUGH - 1
-    assert worker.marked("idle-removed")
-    assert f"idle drains of its own: {ENOUGH - 1}" in "".join(lines(found, worker.socket))
+    assert (found.drains, found.idle_drains, found.run, found.warms) == (2, ENOUGH - 2, "", False)
+    assert worker.log.count("the idle drain ended") == ENOUGH - 2
+    assert f"idle drains of its own: {ENOUGH - 2}" in "".join(lines(found, worker.socket))
     assert worker.run("say").end() == Ended(0)
-    assert shown(worker.socket).drains == 2
+    assert shown(worker.socket).drains == 3
 
 
 def test_a_client_that_comes_in_an_idle_drain_stops_it_and_is_served(start):
+    """As soon as clients have warmed the worker, nothing is left of the idle drains."""
     worker = start()
     worker.mark("idle-waits", "free")
-    wait(lambda: worker.marked("idle"))
-    assert worker.run("say").end() == Ended(0)
-    assert "stopped, as somebody wants the worker" in worker.log
-    wait(lambda: "idle drain 1" in worker.log.rpartition("exit status 0")[2])
+    for number in range(ENOUGH):
+        assert not worker.marked("idle-removed")
+        assert worker.run("say", idle=AWAITED).end() == Ended(0)
+        wait(lambda: worker.log.count("idle drain 1") == min(number + 1, ENOUGH - 1))  # noqa: B023
+    assert worker.log.count("stopped, as somebody wants the worker") == ENOUGH - 1
+    wait(lambda: worker.marked("idle-removed"))
     worker.process.send_signal(signal.SIGTERM)
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert worker.marked("stopped"), "Spark, too"
@@ -363,11 +377,12 @@ def test_a_client_that_comes_in_an_idle_drain_stops_it_and_is_served(start):
 def test_an_idle_drain_that_fails_is_the_last_and_the_next_client_is_served(start):
     worker = start()
     worker.mark("idle-raises", "free")
-    wait(lambda: not shown(worker.socket).warms)
+    assert worker.run("say", idle=AWAITED).end() == Ended(0)
+    wait(lambda: worker.marked("idle-removed"))
+    assert not shown(worker.socket).warms
     assert worker.run("say").end() == Ended(0)
     assert worker.log.count("idle drain 1") == 1
     assert "no other one comes: RuntimeError: no records" in worker.log
-    assert worker.marked("idle-removed")
     assert worker.process.poll() is None
 
 
@@ -376,11 +391,14 @@ def test_an_idle_drain_that_fails_is_the_last_and_the_next_client_is_served(star
     [
         ("clean-raises", "the JVM is gone", True),
         ("idle-hangs", "its idle drain does not end", True),
+        ("idle-leaves", "a limit is lower", True),
         ("large", "SLUICE_WARM_MEMORY_MB", False),
     ],
 )
 def test_a_worker_ends_behind_an_idle_drain_that_leaves_it_unfit(start, how, why, killed):
     worker = start()
+    assert worker.run("say", idle=AWAITED).end() == Ended(0)
+    assert worker.process.poll() is None
     worker.mark(how, "free")
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert why in worker.log

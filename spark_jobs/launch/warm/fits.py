@@ -1,7 +1,5 @@
 """Fits: which runs may go through a worker, which workers a root has, and whether one may be
 started. The other runs start cold, and say why.
-
-A container's limit of memory is its control group's: what the machine has free says nothing there.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ import psutil
 
 from spark_jobs.errors import SluiceError
 from spark_jobs.launch.java_options import C2_MIN_RECORDS
+from spark_jobs.launch.warm.control_group import GROUPS, PROC, folders
 from spark_jobs.launch.warm.link import (
     PATIENCE_SECONDS,
     BadMessage,
@@ -30,7 +29,6 @@ from spark_jobs.launch.warm.place import MOST_PATH_BYTES, socket_path, socket_pa
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage.root.store import is_remote
 
-PROC, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 BESIDE_HEAP_MB = 1024
 """Of a run, beside the JVM's heap: what the JVM has outside it, the driver's Python and workers."""
 _SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
@@ -39,22 +37,16 @@ _KILOBYTES = {"k": 1, "": 1024, "m": 1024, "g": 1024**2, "t": 1024**3}
 
 
 class _Form(NamedTuple):
-    """Where a version of control groups says what."""
+    """The files in which a version of control groups says what."""
 
-    folder: str
     most: str
     used: str
     cached: str
     """The line of memory.stat with what is given back to processes that need it."""
 
 
-_FORMS = {
-    "": _Form("", "memory.max", "memory.current", "inactive_file"),
-    "memory": _Form(
-        "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-    ),
-}
-"""Controller of a line of /proc/self/cgroup -> version 2 and 1. Source: cgroups(7)."""
+_FIRST = _Form("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_SECOND = _Form("memory.max", "memory.current", "inactive_file")
 
 
 def needed_mb(settings: Settings) -> int:
@@ -72,19 +64,10 @@ def free_mb(proc: Path = PROC, groups: Path = GROUPS) -> int:
 
 
 def _left_in_groups(proc: Path, groups: Path) -> Iterator[int]:
-    """Bytes left in each group that has a limit: the process's own, and all above it."""
-    with suppress(OSError):
-        for line in proc.read_text(encoding="utf-8").splitlines():
-            _, controllers, own = line.split(":", 2)
-            form = next((_FORMS[each] for each in controllers.split(",") if each in _FORMS), None)
-            if form is None:
-                continue
-            top = groups / form.folder
-            group = top / own.lstrip("/")
-            # In a container the path may be the machine's, where the container has its own at top.
-            for folder in (group, *group.parents):
-                if folder.is_relative_to(top) and (left := _left(folder, form)) is not None:
-                    yield left
+    """Bytes left in each group that has a limit."""
+    for folder, first in folders("memory", proc, groups):
+        if (left := _left(folder, _FIRST if first else _SECOND)) is not None:
+            yield left
 
 
 def _left(folder: Path, form: _Form) -> int | None:
@@ -186,7 +169,7 @@ def lines(worker: Shown, log: Path) -> list[str]:
 
 
 def _idle_drains(worker: Shown) -> str:
-    more = "; more come" if worker.warms else ""
+    more = "; more may come" if worker.warms else ""
     took = f"{worker.idle_seconds:.1f} processor seconds"
     return f"idle drains of its own: {worker.idle_drains}, {took}{more}"
 

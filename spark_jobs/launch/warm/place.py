@@ -71,6 +71,15 @@ def starting(socket: Path, *, memory: bool) -> Iterator[bool]:
 
 
 @contextmanager
+def idling(socket: Path) -> Iterator[bool]:
+    """Within the block, whether of this user's workers the one at this socket alone may do an idle
+    drain: two would take each other's processors. Raises OSError.
+    """
+    with _locked(socket.with_name("idle.lock")) as alone:
+        yield alone
+
+
+@contextmanager
 def _locked(path: Path) -> Iterator[bool]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

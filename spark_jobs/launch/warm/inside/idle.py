@@ -15,9 +15,10 @@ import psutil
 
 from spark_jobs.launch.processes import processor_seconds
 from spark_jobs.launch.session import within
+from spark_jobs.launch.warm.control_group import processors
 from spark_jobs.launch.warm.inside.jvm import Spark
 from spark_jobs.launch.warm.inside.output import OwnLog
-from spark_jobs.launch.warm.inside.own_drain import OwnDrains
+from spark_jobs.launch.warm.inside.own_drain import LeftBehind, OwnDrains
 from spark_jobs.launch.warm.inside.reception import Turn
 from spark_jobs.settings.installation import Settings
 
@@ -25,7 +26,7 @@ ENOUGH: Final = 3
 """Drains of a worker, clients' among them: behind five the next one is no quicker than behind three
 (bench/NOTES.md).
 """
-RESTED_SECONDS: Final = 3.0
+RESTED_SECONDS: Final = 30.0
 """How long nobody has wanted the worker."""
 FREE: Final = 0.5
 """The share of the processors that is free."""
@@ -37,7 +38,7 @@ CLEAN_SECONDS: Final = 30.0
 
 def free() -> float:
     """The share of this process's processors that nobody has used since the last call; none where
-    the machine does not tell.
+    the machine does not tell, or where this process may not take all of their time.
     """
     try:
         busy = psutil.cpu_percent(percpu=True)
@@ -45,6 +46,8 @@ def free() -> float:
         return 0.0
     ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(busy))
     found = [each for number, each in enumerate(busy) if number in ours] or busy
+    if processors() < len(found):  # the machine does not tell what is left of a group's quota
+        return 0.0
     return 1 - float(sum(found)) / len(found) / 100
 
 
@@ -53,7 +56,7 @@ class Drains(Protocol):
 
     def next(self, turn: Turn) -> bool:
         """Do one. Returns whether it came to its end, since nobody wanted the worker meanwhile.
-        Raises what went wrong.
+        Raises what went wrong: LeftBehind if no other drain may come behind it.
         """
 
     def remove(self) -> None:
@@ -67,6 +70,8 @@ class Idle:
         self._drains = drains
         self._free = free
         self._failed = False
+        self._begun = False
+        """Whether there may be files of them."""
         self.done = 0
         """Those that came to their end."""
         self.seconds = 0.0
@@ -87,6 +92,12 @@ class Idle:
         """
         return self.warms(drains) and self._free() >= FREE and rested >= RESTED_SECONDS
 
+    def tidy(self, drains: int) -> None:
+        """Leave nothing of them once no other one comes."""
+        if self._begun and not self.warms(drains):
+            self._begun = False
+            self._drains.remove()
+
     def do(
         self, spark: Spark, turn: Turn, log: OwnLog, drains: int, leave: Callable[[str], NoReturn]
     ) -> None:
@@ -94,7 +105,8 @@ class Idle:
         `leave` ends a worker that cannot go on.
         """
         log.note(f"idle drain {self.done + 1}, while nobody wants a run")
-        before, ended, said = processor_seconds(), False, "ended"
+        before, ended, said, problem = processor_seconds(), False, "ended", ""
+        self._begun = True
         limit = Timer(MOST_SECONDS, leave, ("its idle drain does not end",))
         limit.daemon = True
         limit.start()
@@ -102,16 +114,18 @@ class Idle:
             spark.new_session()
             ended = self._drains.next(turn)
             said = "ended" if ended else "stopped, as somebody wants the worker"
+        except LeftBehind as error:
+            problem = str(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, clients' drains go on
             self._failed = True
             said = f"failed, and no other one comes: {type(error).__name__}: {error}"
         limit.cancel()
-        if problem := within(CLEAN_SECONDS, spark.clean):
+        limit.join()  # one that ends the worker does not return
+        if problem := problem or within(CLEAN_SECONDS, spark.clean):
             leave(f"it cannot clean up behind an idle drain: {problem}")
         seconds = processor_seconds() - before
         self.seconds += seconds
         self.done += ended
         log.note(f"the idle drain {said}; {seconds:.1f} processor seconds")
-        if not self.warms(drains):
-            self._drains.remove()
+        self.tidy(drains)
         self._free()  # the next look sees what others use

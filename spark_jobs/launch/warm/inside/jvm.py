@@ -16,10 +16,12 @@ from py4j.java_gateway import quiet_shutdown  # type: ignore[import-untyped]
 from pyspark.accumulators import _accumulatorRegistry
 from pyspark.sql import SparkSession
 
-from spark_jobs.launch.processes import kill_others, lives
+from spark_jobs.launch.processes import kill_others, lives, tree
 from spark_jobs.launch.session import STATIC, state_stores
 from spark_jobs.launch.submit import DAEMON
 
+SPARKS_DAEMON: Final = "pyspark.daemon"
+"""Runs Python data sources, whatever spark.python.daemon.module says."""
 GONE_SECONDS: Final = 5.0
 """How long killed processes may take to be gone."""
 
@@ -40,8 +42,10 @@ class PythonWorkers:
         killed = []
         for daemon in psutil.Process(self._jvm).children():
             with suppress(psutil.Error):
-                if DAEMON in daemon.cmdline():
+                words = daemon.cmdline()
+                if DAEMON in words:
                     self._daemons.add(daemon)
+                if DAEMON in words or SPARKS_DAEMON in words:
                     killed += daemon.children()
         for worker in killed:
             with suppress(psutil.NoSuchProcess):
@@ -77,7 +81,7 @@ class Spark(Protocol):
         """End it at once, with whatever it has at work."""
 
     def memory_mb(self) -> int:
-        """Megabytes of this process and its JVM."""
+        """Megabytes of this process, its JVM, and all that the JVM has started."""
 
 
 class Jvm:
@@ -154,9 +158,14 @@ class Jvm:
         kill_others(self._process, GONE_SECONDS)
 
     def memory_mb(self) -> int:
-        """Megabytes of this process and its JVM."""
-        processes = [psutil.Process(), psutil.Process(self._process)]
-        return int(sum(process.memory_info().rss for process in processes) // 2**20)
+        """Megabytes of this process, its JVM, and all that the JVM has started."""
+        return sum(map(_memory_bytes, {psutil.Process(), *tree(self._process)})) // 2**20
+
+
+def _memory_bytes(process: psutil.Process) -> int:
+    with suppress(psutil.Error):  # it has ended meanwhile
+        return int(process.memory_info().rss)
+    return 0
 
 
 def _object(java: Any, name: str) -> Any:

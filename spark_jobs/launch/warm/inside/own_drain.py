@@ -37,6 +37,10 @@ AGE_SECONDS: Final = 120.0
 """Of a file: a younger one might still be written."""
 
 
+class LeftBehind(Exception):
+    """What a drain has changed in this process cannot be put back."""
+
+
 class Wanted:
     """As StopRequest of a run: a drain asks it, between two batches, whether it is to stop."""
 
@@ -69,12 +73,12 @@ class OwnDrains:
 
     def next(self, turn: Turn) -> bool:
         """Do one. Returns whether it came to its end: nobody wanted the worker meanwhile. Raises
-        what went wrong.
+        what went wrong; LeftBehind before anything else.
         """
         self._begun += 1
         write(self._folder / "records", self._begun)
         variables = {**os.environ, **self._settings.environment()}
-        nothing = os.open(os.devnull, os.O_WRONLY)
+        nothing, left = os.open(os.devnull, os.O_WRONLY), list[str]()
         try:
             with as_a_process(variables, str(self._folder), nothing) as left:
                 failpoint.read_again()
@@ -82,8 +86,8 @@ class OwnDrains:
                 report = resolve_name(DRAIN)(self._spec, self._settings, run_id, Wanted(turn))
         finally:
             os.close(nothing)
-        if left:
-            raise RuntimeError("; ".join(left))
+            if left:
+                raise LeftBehind("; ".join(left))
         if report.problem and report.problem.code != Stopped.code:
             raise RuntimeError(report.problem.what)
         return report.problem is None

@@ -28,7 +28,7 @@ from spark_jobs.launch.warm.inside.output import OwnLog, followed, write_all
 from spark_jobs.launch.warm.inside.reception import Job, Reception, Turn
 from spark_jobs.launch.warm.inside.surroundings import as_a_process
 from spark_jobs.launch.warm.link import Shown
-from spark_jobs.launch.warm.place import Address, log_path
+from spark_jobs.launch.warm.place import Address, idling, log_path
 from spark_jobs.launch.warm.start import BORN
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import failpoint
@@ -57,6 +57,7 @@ class Worker:
         start: Callable[[], Spark] = Jvm,
     ) -> None:
         self._folder = address.parent
+        self._socket = address
         self._address = Address(address)
         self._turn = Turn(self._address)
         self._log = OwnLog(log_path(address))
@@ -89,11 +90,18 @@ class Worker:
     def _waits(self) -> float:
         return max(self._limits.idle_seconds, self._awaited_until - time.monotonic())
 
+    def _awaits_run(self) -> bool:
+        """Whether a client has asked it to wait for a scheduled run, and that one is not near."""
+        return self._waits() > self._limits.idle_seconds
+
     def _meanwhile(self, rested: float) -> None:
         """Nobody has wanted the worker for so many seconds."""
-        if not self._idle.is_due(self._drains, rested):
+        self._idle.tidy(self._drains)
+        if not self._awaits_run() or not self._idle.is_due(self._drains, rested):
             return
-        self._idle.do(self._jvm, self._turn, self._log, self._drains, self._leave_at_once)
+        with suppress(OSError), idling(self._socket) as alone:  # no room for a lock, say
+            if alone:
+                self._idle.do(self._jvm, self._turn, self._log, self._drains, self._leave_at_once)
         if why := self._limits.end_because(0, self._drains, self._memory_mb()):
             self._turn.end(why)
 
@@ -180,7 +188,7 @@ class Worker:
             self._turn.ending,
             self._idle.done,
             self._idle.seconds,
-            self._idle.warms(self._drains),
+            self._awaits_run() and self._idle.warms(self._drains),
         )
 
 
