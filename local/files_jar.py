@@ -92,10 +92,9 @@ def _unsigned() -> Iterator[tuple[str, bytes]]:
 
 
 def _compile(folder: Path, jars: Path) -> None:
-    needed = [
-        *(_the_one(_spark_jars(), name) for name in NEEDED),
-        *(_the_one(jars / "spark", name) for name in NEEDED_OF_OTHERS),
-    ]
+    places = ((_spark_jars(), NEEDED), (jars / "spark", NEEDED_OF_OTHERS))
+    # Looked for behind the compiler: who lacks that lacks all of set-up.
+    needed = (_the_one(folder, name) for folder, names in places for name in names)
     sources = sorted(map(str, SOURCES.rglob("*.java")))
     subprocess.run(
         [*compiler(jars, needed), "-d", str(folder), *sources],
