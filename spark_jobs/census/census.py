@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -77,15 +77,15 @@ class Census:
         """Folder -> its malformed records, which no condition can be asked of."""
         self._words = Words.of_bytes(text)
 
-    def answer(self) -> Answer:
+    def answer(self, watched: Callable[[list[str]], Iterable[str]] = iter) -> Answer:
         """Opens every file, for a condition those of Parquet twice: first for the values of the
-        rows that it holds for, which are then looked for everywhere.
+        rows that it holds for, which are then looked for everywhere. `watched` sees each go by.
         """
         files = sorted(self._files())
         if self._condition is not None:
-            self._words = self._values(self._condition, files)
+            self._words = self._values(self._condition, watched(files))
         found: dict[tuple[str, str], Found] = {}
-        for path in files:
+        for path in watched(files):
             if number := self._count(path):
                 place, kind = _place(path), kind_of(path)
                 of = Found(place, kind.name, 0, 0, kind.stays)
@@ -107,7 +107,7 @@ class Census:
             elif not Path(each).resolve().is_relative_to(Path(self._root.path).resolve()):
                 self._unread[f"{path}: a link to a folder elsewhere"] = None
 
-    def _values(self, condition: Condition, files: list[str]) -> Words:
+    def _values(self, condition: Condition, files: Iterable[str]) -> Words:
         values = {repr(each): each for each in literals(condition.sql)}  # 12.5 is no 12.50
         for path in (each for each in files if LOG not in each):
             with suppress(Exception):  # said where the file is counted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"
+SAID_SECONDS = 3.0
+"""From one line of progress to the next."""
 NOT_OURS = (
     "not looked at: backups, event logs of Spark, Airflow's logs and database, copies of "
     "consumers, reports of a root in a store on the machines of its runs",
@@ -92,10 +95,20 @@ def find(
         for where_is in every_root():
             require_readable(where_is)
             condition = _condition(topic, where, where_is) if where else None
-            found = Census(opened(where_is), condition, text).answer()
+            found = Census(opened(where_is), condition, text).answer(_watched)
             told = _as_json if output == "json" else _told
             for line in told(where_is, found, not_ours):
                 typer.echo(line)
+
+
+def _watched(files: list[str]) -> Iterator[str]:
+    """Say on standard error, every few seconds, how many have been opened."""
+    said = time.monotonic()
+    for number, each in enumerate(files):
+        if time.monotonic() - said >= SAID_SECONDS:
+            said = time.monotonic()
+            typer.echo(f"{number:,} of {len(files):,} files", err=True)
+        yield each
 
 
 def _in_source(name: str) -> str:

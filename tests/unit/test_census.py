@@ -19,11 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from typer.testing import CliRunner
 from upath import UPath
 
 from spark_jobs.census.census import Census
 from spark_jobs.census.content import Condition
 from spark_jobs.census.kinds import KINDS, REST, kind_of
+from spark_jobs.cli import app, find
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.spec import Field
 from spark_jobs.storage.root import paths
@@ -457,6 +459,19 @@ def test_a_root_that_spark_wrote_is_read_whole_and_its_state_too(tmp_path):
     assert found["tables/aircraft_rotations", "table"] == expected
     assert found["checkpoints/aircraft_rotations/v1", "state"] > 0
     assert [each for each in answer.unread if "columns are compared" not in each] == []
+
+
+def test_progress_is_told_beside_the_answer(tmp_path, monkeypatch):
+    HIDES["table"](tmp_path)
+    monkeypatch.setattr(find, "SAID_SECONDS", 0.0)
+    where = {"SLUICE_ROOT": str(tmp_path)}
+    words = ("find", "--bytes", CANARY, "--format", "json")
+    ran = CliRunner().invoke(app, words, env=where)
+    told = json.loads(ran.stdout)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert (ran.exit_code, told["files"]) == (0, len(files))
+    assert ran.stderr.splitlines()[0].startswith(f"0 of {len(files)} ")
+    assert CANARY not in ran.stderr
 
 
 def test_each_path_that_sluice_writes_is_of_a_kind():

@@ -144,15 +144,11 @@ def test_a_file_has_settled_when_it_is_drained(tmp_path):
 
 
 def test_the_share_of_processors_that_is_free_is_one_and_none_where_nobody_tells(monkeypatch):
-    """None of this process's where its control group may take less than all of their time, too."""
     assert 0 <= idle.free() <= 1
-    monkeypatch.setattr(idle, "processors", lambda: 1.0)
     monkeypatch.setattr(idle.psutil, "cpu_percent", lambda **_: [100.0, 50.0])
     monkeypatch.setattr(idle.os, "sched_getaffinity", lambda _: {1})
     assert idle.free() == 0.5
     monkeypatch.setattr(idle.os, "sched_getaffinity", lambda _: {0, 1})
-    assert idle.free() == 0
-    monkeypatch.setattr(idle, "processors", lambda: math.inf)
     assert idle.free() == 0.25
 
     def refused(**_):
@@ -160,3 +156,13 @@ def test_the_share_of_processors_that_is_free_is_one_and_none_where_nobody_tells
 
     monkeypatch.setattr(idle.psutil, "cpu_percent", refused)
     assert idle.free() == 0
+
+
+def test_no_idle_drain_comes_where_a_control_group_may_take_less_than_its_processors(monkeypatch):
+    monkeypatch.setattr(idle.os, "sched_getaffinity", lambda _: {0, 1})
+    asked = []
+    own = idle.Idle(asked, lambda: 1.0)
+    for most, expected in ((1.0, False), (2.0, True), (math.inf, True)):
+        monkeypatch.setattr(idle, "processors", lambda most=most: most)
+        assert own.warms(0) == expected
+        assert own.is_due(0, idle.RESTED_SECONDS) == expected

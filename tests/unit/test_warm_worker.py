@@ -130,7 +130,7 @@ def run(words):
 short = Path(sys.argv[1]).with_suffix(".short")
 full = lambda: "memory is short" if short.exists() else ""
 limits = Limits(int(sys.argv[2]), float(sys.argv[3]), 100, full)
-own = idle.Idle(Own(), lambda: 0.5 if words_of("free") else 0.49)
+own = idle.Idle(Own(), lambda: 0.5 if words_of("free") else 0.49, lambda: False)
 born = {"code": "1", "variable A": "1"}
 sys.exit(Worker(Path(sys.argv[1]), born, limits, run, own, NoSpark).work())
 """

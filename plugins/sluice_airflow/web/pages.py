@@ -270,8 +270,7 @@ def _records(pipeline: str, run_id: str) -> dict[str, str]:
         "malformed": {"table": "quarantine", "kind": "malformed"},
         "premature": {"table": "quarantine", "kind": "premature"},
     }
-    of = f"{BASE}/pipelines/{quote(pipeline)}/rejected"
-    own = {"run_id": run_id}
+    own, of = {"run_id": run_id}, f"{BASE}/pipelines/{quote(pipeline)}/rejected"
     return {part: f"{of}?{urlencode(asked | own)}" for part, asked in questions.items()}
 
 

@@ -73,9 +73,12 @@ def starting(socket: Path, *, memory: bool) -> Iterator[bool]:
 @contextmanager
 def idling(socket: Path) -> Iterator[bool]:
     """Within the block, whether of this user's workers the one at this socket alone may do an idle
-    drain: two would take each other's processors. Raises OSError.
+    drain: two would take each other's processors. None may where no lock can be made.
     """
-    with _locked(socket.with_name("idle.lock")) as alone:
+    with ExitStack() as held:
+        alone = False
+        with suppress(OSError):
+            alone = held.enter_context(_locked(socket.with_name("idle.lock")))
         yield alone
 
 

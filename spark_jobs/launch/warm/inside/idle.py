@@ -7,7 +7,7 @@ When one is done is told by looking: a thread cannot give up its priority and ta
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from threading import Timer
 from typing import Final, NoReturn, Protocol, Self
 
@@ -38,17 +38,27 @@ CLEAN_SECONDS: Final = 30.0
 
 def free() -> float:
     """The share of this process's processors that nobody has used since the last call; none where
-    the machine does not tell, or where this process may not take all of their time.
+    the machine does not tell.
     """
     try:
         busy = psutil.cpu_percent(percpu=True)
     except (psutil.Error, OSError):
         return 0.0
-    ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(busy))
-    found = [each for number, each in enumerate(busy) if number in ours] or busy
-    if processors() < len(found):  # the machine does not tell what is left of a group's quota
-        return 0.0
+    found = [each for number, each in enumerate(busy) if number in _ours()] or busy
     return 1 - float(sum(found)) / len(found) / 100
+
+
+def is_limited() -> bool:
+    """Whether this process may not take all of its processors' time: the machine does not tell what
+    is left of a group's quota.
+    """
+    return processors() < len(_ours())
+
+
+def _ours() -> Collection[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return range(os.cpu_count() or 1)
 
 
 class Drains(Protocol):
@@ -66,9 +76,15 @@ class Drains(Protocol):
 class Idle:
     """The idle drains of one worker."""
 
-    def __init__(self, drains: Drains, free: Callable[[], float] = free) -> None:
+    def __init__(
+        self,
+        drains: Drains,
+        free: Callable[[], float] = free,
+        is_limited: Callable[[], bool] = is_limited,
+    ) -> None:
         self._drains = drains
         self._free = free
+        self._is_limited = is_limited
         self._failed = False
         self._begun = False
         """Whether there may be files of them."""
@@ -83,8 +99,8 @@ class Idle:
         return cls(OwnDrains(settings))
 
     def warms(self, drains: int) -> bool:
-        """Whether more come, once there is time. `drains`: those of clients."""
-        return not self._failed and drains + self.done < ENOUGH
+        """Whether more come, once there is time. `drains`: clients' drains of the worker."""
+        return not self._failed and drains + self.done < ENOUGH and not self._is_limited()
 
     def is_due(self, drains: int, rested: float) -> bool:
         """Whether one is now. `rested`: for how many seconds nobody has wanted the worker, which

@@ -99,7 +99,7 @@ class Worker:
         self._idle.tidy(self._drains)
         if not self._awaits_run() or not self._idle.is_due(self._drains, rested):
             return
-        with suppress(OSError), idling(self._socket) as alone:  # no room for a lock, say
+        with idling(self._socket) as alone:
             if alone:
                 self._idle.do(self._jvm, self._turn, self._log, self._drains, self._leave_at_once)
         if why := self._limits.end_because(0, self._drains, self._memory_mb()):
