@@ -52,7 +52,7 @@ def measures(made: Repaired, say: Callable[[str], None]) -> list[Measure]:
         Measure.limit("its query", MOST_SECONDS * million, [seconds]),
         Measure.limit(f"{work}: query, from Kafka", None, [read_kafka.seconds["query"]]),
         Measure.limit(f"{work}: query, from the archive", None, [read_archive.seconds["query"]]),
-        Measure.count(
+        Measure.counted(
             "of them rows that are byte-equal with those from Kafka, whose topic is empty now",
             rows,
             [equal],

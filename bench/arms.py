@@ -170,7 +170,7 @@ class Program(Script):
 class Flink(Script):
     """Its lines become a Delta table when its clock has stopped."""
 
-    wanted = ALL_DELAYS
+    wanted: Wanted | None = ALL_DELAYS
 
     def __init__(self, home: Path, brokers: str, settings: Settings, name: str) -> None:
         super().__init__(home, brokers, settings, name, "flink.py", jar=str(flink_jar()))

@@ -62,7 +62,7 @@ def measures(home: Path, at: Settings, say: Callable[[str], None]) -> list[Measu
             for name, count in late.items()
         )
     )
-    return [Measure.count("the demo's tables, repaired: canonical", len(ENTERS), [len(whole)])]
+    return [Measure.counted("the demo's tables, repaired: canonical", len(ENTERS), [len(whole)])]
 
 
 def _drain(here: Settings, home: Path, name: str, label: str) -> None:

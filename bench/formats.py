@@ -151,7 +151,7 @@ def _ours(spark: SparkSession, name: str, by: Encoding, at: Settings) -> Read:
     spec = Pipeline(name=name, about="A format.", topic=topic, steps=(Transform(where="true"),))
     source = source_of(spec, at)
     state = source.state()
-    look(spec, at, spark, state, {})
+    look(spec, at, spark, state, Positions())
     prepared = prepare(topic, at.root, at)
     parts = Positions().parts(state.latest)
     policy = CapturePolicy.of(0, PARTITIONS, 4_102_444_800_000)
@@ -178,7 +178,9 @@ def _theirs(name: str, brokers: str, at: Settings) -> Read:
 
     def avro(session: SparkSession) -> DataFrame:
         rows = values(session)
-        number = int.from_bytes(rows.first()["value"][1:5], "big")
+        first = rows.first()
+        assert first is not None
+        number = int.from_bytes(first["value"][1:5], "big")
         schema = Registry(at.kafka_config.registry()).schema(number)
         assert schema is not None
         made = from_avro(F.expr("substring(value, 6)"), schema.text).alias("v")
@@ -198,11 +200,11 @@ def _checked(rows: DataFrame) -> tuple[int, int]:
 def _processor_seconds() -> float:
     """Of all that this process has started and lives, and of those that have ended among them."""
     times = [each.cpu_times() for each in _tree()]
-    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
+    return float(sum(t.user + t.system + t.children_user + t.children_system for t in times))
 
 
 def _tree() -> Sequence[psutil.Process]:
-    return psutil.Process().children(recursive=True)
+    return [*psutil.Process().children(recursive=True)]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Final
 
 import duckdb
 from deltalake import DeltaTable
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 from pyarrow import parquet
 
 from bench import hourly, oracle, workload
@@ -120,7 +120,7 @@ class OverFiles(Sluice):
         with duckdb.connect() as db:
             db.execute("set timezone = 'UTC'")
             rows = db.sql(f"select {DELAYS.columns} from ({OLD})").to_arrow_table()
-        added = []
+        added: list[AddAction | RemoveAction] = []
         for at in range(FILES):
             path = self.table / f"old-{at}.parquet"
             parquet.write_table(rows.slice(at, 1), path)

@@ -139,12 +139,12 @@ class Row(NamedTuple):
 
 def measured(client: httpx.Client, home: Path, many: Many, rounds: int) -> list[Row]:
     """The first answer of a server that has just begun; with nothing new; behind one more run."""
-    found, server = [], _server(home)
+    found: list[Row] = []
+    server, names = _server(home), many.names * rounds
     for what, path in ROUTES.items():
         cold = _asked(client, server, path, 1, lambda _: None)
         same = _asked(client, server, path, rounds, lambda _: None)
-        names = many.names * rounds
-        more = _asked(client, server, path, rounds, lambda n, of=names: many.run_once_more(of[n]))
+        more = _asked(client, server, path, rounds, lambda n: many.run_once_more(names[n]))
         first = "first of the server" if not found else "first of this route"
         for when, row in ((first, cold), ("nothing new", same), ("one more run", more)):
             found.append(Row(f"{what}: {when}", *row))

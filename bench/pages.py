@@ -194,7 +194,7 @@ def _checkpoint(history: History) -> None:
         commit_batch(folder, batch)
     made = fingerprint(spec, version("pyspark"))
     Identity(generation=GENERATION, topic_id="t", fingerprint=made).write(paths.identity)
-    Cursor(audited=last, judged=last, table_version=last).write(paths.cursor)
+    Cursor(audited=last, judged=last, judged_table_version=last).write(paths.cursor)
     Published(number=1, table_version=last, batch=last).fix(paths)
     own = {"pipeline": PIPELINE, "generation": GENERATION, "run_id": "r", "partition": 0}
     slices = [

@@ -5,7 +5,7 @@ changes, by Sluice's Latest and by foreachBatch with MERGE (merge_by_hand.py).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +18,7 @@ from bench.published import Published
 from bench.results import Measure
 from bench.rounds import Rounds, Say, Target, costs
 from bench.topic import running
-from local.deliveries import CLEAN, deliver
+from local.deliveries import CLEAN, Delivered, deliver
 from local.flights import FlightEvent, flight_events_many
 from spark_jobs.settings.installation import Settings
 
@@ -43,7 +43,9 @@ def measures(
 ) -> list[Measure]:
     """A load of so many keys, and so many deliveries of so many changes."""
     home.mkdir()
-    waiting = [deliver(part, CLEAN) for part in _changes(keys, later, size)]
+    waiting: list[Sequence[Delivered]] = [
+        deliver(part, CLEAN) for part in _changes(keys, later, size)
+    ]
     loads, rounds = [], []
     with own_pipelines(), running(home, waiting) as topic:
         turns = Rounds(topic, say, PRESENT)

@@ -112,7 +112,7 @@ class Measure(NamedTuple):
         return cls(work, "", values, [], values, "at most", target, unit)
 
     @classmethod
-    def count(cls, work: str, target: int, counts: list[int]) -> Self:
+    def counted(cls, work: str, target: int, counts: list[int]) -> Self:
         """How many there are, of as many as there must be."""
         found: list[float] = [*counts]
         return cls(work, "", found, [], found, "at least", target, "")

@@ -53,7 +53,7 @@ class Topic:
         """What retention does in the end: Kafka has no record any more."""
         client = AdminClient({"bootstrap.servers": self.brokers})
         ends = {
-            TopicPartition(self._name, partition): OffsetSpec.latest()
+            TopicPartition(self._name, partition): OffsetSpec.latest()  # type: ignore[no-untyped-call]
             for partition in range(PARTITIONS)
         }
         places = [
