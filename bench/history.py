@@ -10,7 +10,7 @@ from typing import Any
 
 from upath import UPath
 
-from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.offset_account import OF_BATCHES, Account
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import OPERATOR
@@ -56,7 +56,7 @@ class History:
         at = at or datetime.now(UTC)
         account = Account(covered=20_000, read=20_000, accepted=19_900, rows_out=6_500)
         operator = dict.fromkeys((column.name for column in OPERATOR), 1_000_000)
-        return account.model_dump() | {
+        return account.model_dump(include={*OF_BATCHES}) | {
             "pipeline": PIPELINE,
             "generation": "0123456789ab",
             "batch_id": self.batches,

@@ -7,10 +7,12 @@ import pytest
 from bench import hourly, workload
 from bench.arms import Drained
 from bench.growth import HOURS, hold_keys
+from bench.history import History
 from bench.own_pipelines import own_pipelines
 from bench.process import Cost
 from bench.rounds import Target, growth
 from spark_jobs.messages.report import StateUse
+from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 
 EACH = 200
@@ -84,3 +86,12 @@ def test_a_state_with_fewer_keys_than_asked_for_or_more_is_no_row(found: int) ->
     hold_keys(StateUse(rows=1104, open=1000), 100)
     with pytest.raises(RuntimeError):
         hold_keys(StateUse(rows=found + 1000, open=1000), 100)
+
+
+def test_a_long_history_has_rows_of_each_table_that_a_run_writes(tmp_path) -> None:
+    history = History(tmp_path / "root")
+    history.begin_with(2)
+    history.grow(3)
+    for table in ("batches", "runs"):
+        found = ops_tables.query(history.root, table, f"SELECT count(*) AS n FROM {table}")
+        assert found.to_pylist() == [{"n": 3}]
