@@ -155,4 +155,3 @@ if __name__ == "__main__":
         sys.exit(main(sys.argv[1:]))
     finally:
         close_stores()
-        gc.freeze()  # the last collection would look through all that was imported

@@ -4,7 +4,6 @@ image, and scripts that choose their Python.
 The commands are in run.py, look.py and admin.py, beside this; __init__.py joins them.
 """
 
-import atexit
 import gc
 
 from spark_jobs.cli import app
@@ -12,8 +11,9 @@ from spark_jobs.cli import app
 
 def main() -> None:
     """Run the command that the arguments name, and end the process."""
-    gc.set_threshold(100_000)  # importing would start hundreds of collections
-    atexit.register(gc.freeze)  # the last one would look through all that was imported
+    # Collections, the last one too, would look through all that is imported. Not frozen: what a
+    # pipeline's code makes, since a file that it leaves open is written by the last one.
+    gc.freeze()
     app(prog_name="sluice")
 
 

@@ -163,7 +163,9 @@ def _sluice(folder: Path) -> None:
             else:
                 shutil.copy(old, new)
     command = folder / "bin" / "sluice"
-    command.write_text(f"#!{folder}/bin/python\nfrom spark_jobs.cli import app\n\napp()\n")
+    command.write_text(
+        f"#!{folder}/bin/python\nfrom spark_jobs.cli.__main__ import main\n\nmain()\n"
+    )
     command.chmod(0o755)
     _run("Python", isolated(folder / "bin" / "python", "-m", "compileall", "-q", str(site)))
 

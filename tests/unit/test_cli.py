@@ -38,6 +38,17 @@ from tests.harness import roots
 from tests.harness.ran import HEAVY, ran
 from tests.unit.specs import deployed
 
+NOTING = """
+from spark_jobs.pipelines.flight_events.spec import SPEC as SHIPPED
+
+SPEC = SHIPPED.model_copy(update={"name": "noting"})
+NOTED = open("noted.txt", "w")
+
+def note(line):
+    NOTED.write(line)
+
+note("loaded")
+"""
 RANGE = ("--from", "--to", "--note", "--most-records", "--without-lost")
 OPTIONS = {
     "validate": ("--deep", "--against", "--accept"),
@@ -152,6 +163,19 @@ def test_every_option_says_what_it_means(command):
     assert all(
         len(parameter.help) > 10 for parameter in parameters if "--help" not in parameter.opts
     )
+
+
+def test_what_a_pipelines_module_leaves_open_is_written_when_a_command_ends(tmp_path):
+    """A function of the module holds its globals: only the last collection closes the file."""
+    module = tmp_path / "deployed" / "noting" / "spec.py"
+    module.parent.mkdir(parents=True)
+    module.write_text(NOTING)
+    where = {"SLUICE_PIPELINES": "deployed", "PYTHONPATH": f"{tmp_path}:{REPO}", "HOME": "/"}
+    ended = ran(
+        sys.executable, "-m", "spark_jobs.cli", "validate", "noting", cwd=tmp_path, env=where
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "noted.txt").read_text() == "loaded"
 
 
 def test_the_version_is_sluices_and_that_of_what_it_runs_on_which_is_not_imported():
