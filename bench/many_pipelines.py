@@ -32,7 +32,7 @@ from bench.pages import running
 from local.airflow_settings import MARK
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.offset_account import OF_BATCHES, Account
 from spark_jobs.messages.report import CheckResult, Report, StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
@@ -108,7 +108,8 @@ class Many:
             state=StateUse(rows=100_000),
         )  # fmt: skip
         own = {"pipeline": name, "run_id": report.run_id}
-        batch = own | account.model_dump() | {"generation": "g1", "batch_id": number}
+        batch = own | account.model_dump(include={*OF_BATCHES})
+        batch |= {"generation": "g1", "batch_id": number}
         batch |= {"audited_at": at, "table_version": number, "state_rows": 100_000}
         late = own | {"generation": "g1", "batch_id": number, "partition": 0, "offset": number}
         return {

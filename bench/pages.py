@@ -70,7 +70,7 @@ OURS = {
     "its batches, JSON": f"/sluice/api/pipelines/{PIPELINE}/batches?limit=5000",
     "its runs, JSON": f"/sluice/api/pipelines/{PIPELINE}/runs?limit=5000",
     "its seconds, JSON": f"/sluice/api/pipelines/{PIPELINE}/phases?limit=60",
-    "its late records, page": f"/sluice/pipelines/{PIPELINE}/late",
+    "its late records, page": f"/sluice/pipelines/{PIPELINE}/rejected?table=late",
     "its late records, JSON": f"/sluice/api/pipelines/{PIPELINE}/late",
     "its coverage, page": f"/sluice/pipelines/{PIPELINE}/coverage",
     "its coverage, JSON": f"/sluice/api/pipelines/{PIPELINE}/coverage",

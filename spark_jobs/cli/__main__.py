@@ -1,7 +1,7 @@
 """The command `sluice`; also `python -m spark_jobs.cli`, for places where it is not installed: the
 image, and scripts that choose their Python.
 
-The commands are in run.py, look.py and admin.py, beside this; __init__.py joins them.
+The commands are in the files beside this; __init__.py joins them.
 """
 
 import gc
