@@ -49,7 +49,7 @@ test-fast: ## lint, types and unit tests: a minute
 check: $(READY) ## the cheapest unit tests, by tests/costs.json: for each save
 	@$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder $$($(BIN)/python -m tests.harness.costs 60)
 
-costs: $(READY) ## run every test, and hold each file's processor seconds against tests/costs.json; KEEP=1 writes that anew
+costs: $(READY) ## run every test, and hold each file's processor seconds against tests/costs.json; KEEP=1 writes that anew, with each dear test
 	@SLUICE_COSTS=$(if $(KEEP),keep,hold) $(BIN)/python -u -m pytest $(PARALLEL) --durations=20
 
 unit: $(READY)

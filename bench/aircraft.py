@@ -15,6 +15,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from pyarrow import parquet
 
+from bench.lines import write_lines
 from bench.pipelines.delays_with_seats.place import PLACE
 from local.flights import FlightEvent
 
@@ -25,11 +26,12 @@ MOMENT: Final = pa.timestamp("us", "UTC")
 
 
 class Aircraft:
-    """The Delta table, and the same rows in a file, for DuckDB."""
+    """The Delta table, the same rows in a file for DuckDB, and lines of them for Flink."""
 
     def __init__(self, folder: Path) -> None:
         self.table = folder / "aircraft"
         self.file = folder / "aircraft.parquet"
+        self.lines = folder / "aircraft.json"
         os.environ[PLACE] = str(self.table)
 
     def write(self, corrected: int = 0) -> None:
@@ -47,6 +49,9 @@ class Aircraft:
         )
         write_deltalake(str(self.table), rows, mode="overwrite")
         parquet.write_table(rows, self.file)
+        # Flink's versions have a first moment.
+        first = "coalesce(valid_from, make_timestamptz(0))"
+        write_lines(self.lines, f"select * replace ({first} as valid_from) from rows", rows)
 
 
 def tail(key: int) -> str:

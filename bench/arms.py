@@ -168,28 +168,50 @@ class Program(Script):
 
 
 class Flink(Script):
-    """Its lines become a Delta table when its clock has stopped."""
+    """Flink SQL. Its lines become a Delta table when its clock has stopped."""
 
     wanted: Wanted | None = ALL_DELAYS
+    rows = """
+        select * exclude (minutes, delays) replace (
+            window_start::timestamptz as window_start, window_end::timestamptz as window_end
+        ), minutes / nullif(delays, 0) as mean_delay_minutes from lines
+    """
+    """The table, of the lines: Flink writes times without a zone."""
 
-    def __init__(self, home: Path, brokers: str, settings: Settings, name: str) -> None:
-        super().__init__(home, brokers, settings, name, "flink.py", jar=str(flink_jar()))
+    def __init__(
+        self,
+        home: Path,
+        brokers: str,
+        settings: Settings,
+        name: str,
+        script: str = "flink.py",
+        **more: str,
+    ) -> None:
+        super().__init__(home, brokers, settings, name, script, jar=str(flink_jar()), **more)
 
     def drain(self, label: str) -> Drained:
         done = super().drain(label)
-        lines = f"read_json('{self._home}/checkpoint/*', format = 'newline_delimited')"
         with duckdb.connect() as db:
             db.execute("set timezone = 'UTC'")
-            rows = db.sql(f"""
-                select * exclude (minutes, delays) replace (
-                    window_start::timestamptz as window_start, window_end::timestamptz as window_end
-                ), minutes / nullif(delays, 0) as mean_delay_minutes from {lines}
-            """)
-            write_deltalake(self.table, rows.to_arrow_table())
+            db.read_json(f"{self._home}/checkpoint/*", format="newline_delimited").create_view(
+                "lines"
+            )
+            write_deltalake(self.table, db.sql(self.rows).to_arrow_table())
         return done
 
     def _starter(self) -> list[str]:
         return [str(FLINK / "bin" / "python")]
+
+
+class FlinkSql(Flink):
+    """By the statements of a file of bench/flink_sql, in place of flink.py's."""
+
+    def __init__(
+        self, home: Path, brokers: str, settings: Settings, name: str, sql: str, **more: str
+    ) -> None:
+        """`more`: the topic, where it is another one, and what is read beside it."""
+        statements = str(HERE / "flink_sql" / f"{sql}.sql")
+        super().__init__(home, brokers, settings, name, "flink_sql.py", sql=statements, **more)
 
 
 def flink_jar() -> Path | None:

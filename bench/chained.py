@@ -1,12 +1,16 @@
 """A table as a topic: hours of what another pipeline published, against a stream over the same
-Delta table by hand (delta_by_hand.py).
+Delta table by hand (delta_by_hand.py), and against Flink over lines
+(flink_sql/table.sql).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from bench.arms import Arm, Script, Sluice
+from deltalake import DeltaTable
+
+from bench.arms import Arm, FlinkSql, Script, Sluice, flink_jar
+from bench.lines import write_lines
 from bench.own_pipelines import PACKAGE
 from bench.published import Published
 from bench.results import Measure
@@ -15,6 +19,7 @@ from bench.topic import Topic
 from spark_jobs.settings.installation import Settings
 
 SLUICE, RIVAL = "Sluice", "Delta stream by hand"
+FLINK = "Flink over lines"
 
 
 def measures(home: Path, at: Settings, say: Say, topic: Topic, later: int) -> list[Measure]:
@@ -32,16 +37,32 @@ def measures(home: Path, at: Settings, say: Say, topic: Topic, later: int) -> li
             home / "script", brokers, at, RIVAL, "delta_by_hand.py", source=str(first.table)
         ),
     }
-    loads, rounds, came = [turns.round(arms, "load", loaded, turn=0)], [], 0
+    flink = {FLINK: _flink(home, at, brokers, first.table)} if flink_jar() else {}
+    loads, rounds, came = [turns.round(arms | flink, "load", loaded, turn=0)], [], 0
     for number in range(1, later + 1):
         topic.publish_next()
         came = _rows(first, f"first-{number}")
         rounds.append(turns.round(arms, f"delivery-{number}", came, turn=number))
-    found = costs(f"{loaded:,} rows of another pipeline", loads, SLUICE, {RIVAL: Target()})
+    found = costs(
+        f"{loaded:,} rows of another pipeline",
+        loads,
+        SLUICE,
+        dict.fromkeys((RIVAL, *flink), Target()),
+    )
     if rounds:
         work = f"{later} deliveries of {came:,} rows of another pipeline"
         found += costs(work, rounds, SLUICE, {RIVAL: Target()})
     return found
+
+
+def _flink(home: Path, at: Settings, brokers: str, table: Path) -> FlinkSql:
+    """Its file is written when no clock runs."""
+    lines = home / "departures.json"
+    query = """
+        select event_time, carrier, origin, delay_minutes, cancelled from rows order by event_time
+    """
+    write_lines(lines, query, DeltaTable(str(table)).to_pyarrow_table())
+    return FlinkSql(home / "flink", brokers, at, FLINK, "table", beside=str(lines))
 
 
 def _rows(first: Published, label: str) -> int:

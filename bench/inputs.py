@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench import chained, corrected, joined, looked_up, workload
 from bench.aircraft import Aircraft, flown
+from bench.arms import flink_jar
 from bench.own_pipelines import own_pipelines
 from bench.results import Measure
 from bench.rounds import Say
@@ -21,6 +22,8 @@ def measures(
     events of each.
     """
     home.mkdir()
+    if flink_jar() is None:
+        say("Flink is left out: `make bench` brings it")
     aircraft = Aircraft(home)
     aircraft.write()
     (events, repetitions), (count, size) = loads, later

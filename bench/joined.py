@@ -1,5 +1,5 @@
 """Two topics joined: departures with their arrivals, against a join of two streams by hand
-(join_by_hand.py).
+(join_by_hand.py), and against Flink's interval join.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from bench.arms import Arm, Script, Sluice
+from bench.arms import Arm, FlinkSql, Script, Sluice, flink_jar
 from bench.oracle import Wanted
 from bench.own_pipelines import PACKAGE
 from bench.results import Measure
@@ -23,10 +23,10 @@ from local.flights import FlightEvent, flight_events_many
 from spark_jobs.settings.installation import Settings
 
 SLUICE, RIVAL = "Sluice", "stream join by hand"
+FLINK = "Flink's interval join"
 LEFT, RIGHT = "departures", "arrivals"
-FLOWN: Final = Wanted(
-    "event_id, event_time, carrier, arrival_event_time, arrival_delay_minutes",
-    """
+_COLUMNS: Final = "event_id, event_time, carrier, arrival_event_time, arrival_delay_minutes"
+_FLOWN: Final = """
     with once as (
         select distinct on (event_type, event_id) * from sent where kind in ('good', 'duplicate')
     ), closed as (
@@ -39,13 +39,30 @@ FLOWN: Final = Wanted(
         left join (from once where event_type = 'arrival') a on a.event_id = d.event_id
             and a.event_time between d.event_time and d.event_time + interval 18 hours
     )
-    select flown.* from flown, closed where arrival_event_time is not null or event_time < closed.at
-    """,
+    select flown.* from flown
+"""
+FLOWN: Final = Wanted(
+    _COLUMNS,
+    f"{_FLOWN}, closed where arrival_event_time is not null or event_time < closed.at",
     "select *",
 )
 """Each pair; and a departure without an arrival once the watermark, two hours behind, has passed
 the 18 hours in which one could come.
 """
+ALL_FLOWN: Final = FLOWN._replace(query=_FLOWN)
+"""Of who waits for no arrival at its end."""
+
+
+class Interval(FlinkSql):
+    """It writes lines, and no table, while its clock runs."""
+
+    wanted: Wanted | None = ALL_FLOWN
+    rows = """
+        select * replace (
+            event_time::timestamptz as event_time,
+            arrival_event_time::timestamptz as arrival_event_time
+        ) from lines
+    """
 
 
 def measures(
@@ -64,11 +81,20 @@ def measures(
         ),
     }
     records = left.publish_next() + right.publish_next()
-    loads, rounds, came = [turns.round(arms, "load", records, turn=0)], [], 0
+    flink: dict[str, Arm] = {}
+    if flink_jar():
+        words = {"topic": LEFT, "beside": RIGHT}
+        flink[FLINK] = Interval(home / "flink", brokers, at, FLINK, "join", **words)
+    loads, rounds, came = [turns.round(arms | flink, "load", records, turn=0)], [], 0
     for number in range(1, later + 1):
         came = left.publish_next() + right.publish_next()
         rounds.append(turns.round(arms, f"delivery-{number}", came, turn=number))
-    found = costs(f"{records:,} records of two topics, joined", loads, SLUICE, {RIVAL: Target()})
+    found = costs(
+        f"{records:,} records of two topics, joined",
+        loads,
+        SLUICE,
+        dict.fromkeys((RIVAL, *flink), Target()),
+    )
     if rounds:
         work = f"{later} deliveries of {came:,} records of two topics, joined"
         found += costs(work, rounds, SLUICE, {RIVAL: Target()})

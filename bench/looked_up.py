@@ -1,5 +1,5 @@
 """A Lookup as of the event's time over 100,000 rows: the first load with it, against the same load
-without, and against a broadcast join by hand (lookup_by_hand.py).
+without, against a broadcast join by hand (lookup_by_hand.py), and against Flink's temporal join.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.aircraft import Aircraft
-from bench.arms import Arm, Script, Sluice
+from bench.arms import Arm, FlinkSql, Script, Sluice, flink_jar
 from bench.oracle import DELAYS, Wanted
 from bench.own_pipelines import PACKAGE
 from bench.results import Measure
@@ -16,6 +16,7 @@ from bench.topic import Topic
 from spark_jobs.settings.installation import Settings
 
 WITH, WITHOUT, RIVAL = "Sluice", "Sluice without the Lookup", "broadcast join by hand"
+FLINK = "Flink's temporal join"
 TARGET = Target(cpu=1.1)
 
 
@@ -41,17 +42,29 @@ def measures(
         ]
         for arm in (made[0], made[2]):
             arm.wanted = wanted(aircraft)
+        if flink_jar():
+            flink = FlinkSql(
+                home / f"flink-{number}",
+                topic.brokers,
+                at,
+                FLINK,
+                "lookup",
+                beside=str(aircraft.lines),
+            )
+            flink.wanted = wanted(aircraft, closed=False)
+            made.append(flink)
         arms = {arm.name: arm for arm in made}
         rounds.append(turns.round(arms, f"load-{number}", topic.sent, turn=number))
     work = f"{topic.sent:,} records, looked up in 100,000 rows"
+    rivals = {name: Target() for name in arms if name not in {WITH, WITHOUT}}
     return [
         *growth(work, rounds, WITH, WITHOUT, TARGET),
-        *costs(work, rounds, WITH, {RIVAL: Target()}),
+        *costs(work, rounds, WITH, rivals),
     ]
 
 
-def wanted(aircraft: Aircraft) -> Wanted:
-    """As of DELAYS, with the seats as of each flight's time."""
+def wanted(aircraft: Aircraft, *, closed: bool = True) -> Wanted:
+    """As of DELAYS, with the seats as of each flight's time. `closed`: by the watermark."""
     query = f"""
         with departures as (
             select distinct on (event_id) event_time, carrier, origin, delay_minutes, cancelled,
@@ -69,6 +82,7 @@ def wanted(aircraft: Aircraft) -> Wanted:
         group by all
         )
         select * from windows
-        where window_end <= (select max(event_time) - interval 2 hours from departures)
     """
+    if closed:
+        query += "where window_end <= (select max(event_time) - interval 2 hours from departures)"
     return Wanted(f"{DELAYS.columns}, seats", query, DELAYS.rounded)

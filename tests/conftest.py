@@ -12,7 +12,8 @@ from xdist.remote import Producer
 
 from spark_jobs.settings.variables import VARIABLES
 from tests.harness import patience, shared
-from tests.harness.costs import ASKED, Budget, Costs, folder_of, known, shares
+from tests.harness.budget import Budget
+from tests.harness.costs import ASKED, Costs, folder_of, known, shares
 from tests.harness.lanes import Lanes, end_without_jvm, here, left, ordered
 from tests.harness.turns import ALIKE, VARIABLE, by_turns
 

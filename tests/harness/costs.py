@@ -1,5 +1,5 @@
 """Costs: the processor seconds of each test file, with all processes that it started, in
-tests/costs.json.
+tests/costs.json; and those of each dear test, without what it makes for several.
 
 A lane's first test that needs Spark or a broker pays for their start. So a file's line is how much
 it may cost, and no promise.
@@ -8,33 +8,46 @@ it may cost, and no promise.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
-import time
-from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import pytest
-
-from tests.harness.shared import pids
 
 TESTS: Final = Path(__file__).resolve().parents[1]
 KEPT: Final = TESTS / "costs.json"
 BY_NIGHT: Final = "also by night"
+DEAR: Final = "dear tests"
+DEAR_SECONDS: Final = 2.0
+"""From so many on a test has a line of its own."""
 ASKED: Final = "SLUICE_COSTS"
 """keep: write the file anew; hold: fail where a file costs more than twice its line."""
 TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-BUDGET: Final = 1300
-"""Processor seconds of a whole run behind set-up, on a quiet machine."""
 SLACK: Final = 10
 """Seconds beyond which a file is worth a word: a session's start is no more."""
 
 
-def known() -> dict[str, float]:
-    """File below tests/ -> its seconds when it was measured last."""
-    return {file: cost for file, cost in _kept().items() if file != BY_NIGHT}
+class Known(NamedTuple):
+    """Seconds when they were measured last."""
+
+    files: Mapping[str, float]
+    """By file below tests/."""
+    tests: Mapping[str, float] = {}
+    """The dear ones, by id below tests/."""
+
+
+def known() -> Known:
+    """What tests/costs.json says."""
+    kept = _kept()
+    tests = kept.pop(DEAR, {})
+    kept.pop(BY_NIGHT, None)
+    return Known(kept, tests)
 
 
 def by_night() -> set[str]:
@@ -49,20 +62,33 @@ def file_of(item: pytest.Item) -> str:
     return str(item.path).removeprefix(f"{TESTS}/")
 
 
+def id_of(item: pytest.Item) -> str:
+    """Below tests/."""
+    return item.nodeid.removeprefix(f"{TESTS.name}/")
+
+
 def folder_of(item: pytest.Item) -> str:
     """The first below tests/."""
     return file_of(item).partition("/")[0]
 
 
 def shares(
-    items: Sequence[pytest.Item], costs: Mapping[str, float], unknown: float = 0.0
+    items: Sequence[pytest.Item], costs: Known, unknown: float = 0.0
 ) -> dict[pytest.Item, float]:
-    """Each test that is not skipped, with its share of the seconds of its file: all have the same.
-    `unknown`: the seconds of a file that nobody has measured.
+    """Each test that is not skipped, with its seconds: its own line's, or an equal share of what
+    such lines leave of its file. `unknown`: the seconds of a file that nobody has measured.
     """
     run = [item for item in items if not any(m.args[0] for m in item.iter_markers("skipif"))]
-    of = Counter(map(file_of, run))
-    return {item: costs.get(file_of(item), unknown) / of[file_of(item)] for item in run}
+    dear = {item: costs.tests[id_of(item)] for item in run if id_of(item) in costs.tests}
+    others = Counter(file_of(item) for item in run if item not in dear)
+    own: defaultdict[str, list[float]] = defaultdict(list)
+    for item, seconds in dear.items():
+        own[file_of(item)].append(seconds)
+    share = {
+        file: max(0, costs.files.get(file, unknown) - math.fsum(own[file])) / count
+        for file, count in others.items()
+    }
+    return {item: dear[item] if item in dear else share[file_of(item)] for item in run}
 
 
 def _kept() -> dict[str, Any]:
@@ -70,12 +96,43 @@ def _kept() -> dict[str, Any]:
     return found
 
 
+T = TypeVar("T")
 _COUNTED = [0.0]
+_FOR_SEVERAL = [0.0]
+"""Of the test at work."""
 
 
 def count(processes: Iterable[int]) -> None:
-    """Add what these used, which are nobody's children, before they are ended."""
-    _COUNTED[0] += sum(map(_own, processes))
+    """Add what these used, which are nobody's children, before they are ended. They served several
+    tests.
+    """
+    seconds = sum(map(_own, processes))
+    _COUNTED[0] += seconds
+    _FOR_SEVERAL[0] += seconds
+
+
+@contextmanager
+def for_several() -> Iterator[None]:
+    """What is made within the block, several tests use: no one's line has it."""
+    if ASKED not in os.environ:
+        yield
+        return
+    before, inner = used(), _FOR_SEVERAL[0]
+    try:
+        yield
+    finally:
+        _FOR_SEVERAL[0] = inner + used() - before
+
+
+def made_once(make: Callable[[str], T]) -> Callable[[str], T]:
+    """functools.cache, of what several tests use."""
+
+    @cache
+    def made(name: str) -> T:
+        with for_several():
+            return make(name)
+
+    return made
 
 
 def used() -> float:
@@ -108,7 +165,7 @@ def _children(process: int) -> Iterator[int]:
 def cheap(at_most: float) -> list[str]:
     """The cheapest files of tests/unit that cost no more together."""
     sum_, found = 0.0, []
-    unit = {file: cost for file, cost in known().items() if file.startswith("unit/")}
+    unit = {file: cost for file, cost in known().files.items() if file.startswith("unit/")}
     for file in sorted(unit, key=lambda file: unit[file]):
         sum_ += unit[file]
         if sum_ <= at_most and (TESTS / file).exists():
@@ -129,85 +186,64 @@ class Costs:
     """The plugin, in each lane and in the process over them."""
 
     def __init__(self) -> None:
-        self.spent = Counter[str]()
+        self.spent, self.tests = Counter[str](), Counter[str]()
+        self.lost = False
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        """One of a wider scope is for several tests."""
+        with nullcontext() if fixturedef.scope == "function" else for_several():
+            return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool, bool]:
-        """A test, with the fixtures that it is the first to ask for."""
-        before = used()
+        """A test."""
+        before, _FOR_SEVERAL[0] = used(), 0.0
         done = yield
-        self.spent[file_of(item)] += max(0, used() - before)
+        seconds = max(0, used() - before)
+        self.spent[file_of(item)] += seconds
+        self.tests[id_of(item)] = seconds - _FOR_SEVERAL[0]
         return done
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A lane has ended."""
-        self.spent.update(getattr(node, "workeroutput", {}).get(ASKED, {}))
+        """A lane has ended; one that died hands nothing on."""
+        told = getattr(node, "workeroutput", {}).get(ASKED)
+        self.lost = self.lost or told is None
+        for mine, its in zip((self.spent, self.tests), told or ({}, {}), strict=True):
+            mine.update(its)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Hand them on, or keep or hold them."""
         if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput[ASKED] = dict(self.spent)
+            session.config.workeroutput[ASKED] = (dict(self.spent), dict(self.tests))
             return
-        kept = known()
         if os.environ[ASKED] == "keep":
-            now = kept | {file: round(cost, 1) for file, cost in self.spent.items()}
-            lines = {file: now[file] for file in sorted(now) if (TESTS / file).exists()}
-            lines = {BY_NIGHT: sorted(by_night())} | lines
-            KEPT.write_text(json.dumps(lines, indent=1) + "\n")
-        elif more := dearer(self.spent, kept):
+            if session.exitstatus or self.lost:
+                print(f"\n{KEPT.name} stays as it was: not every test has passed")  # noqa: T201
+            else:
+                now = lines(known(), self.spent, self.tests)
+                KEPT.write_text(json.dumps({BY_NIGHT: sorted(by_night())} | now, indent=1) + "\n")
+        elif more := dearer(self.spent, known().files):
             session.exitstatus = session.exitstatus or 1
             print("", *more, sep="\n")  # noqa: T201 - behind pytest's own lines
 
 
-class Lane(NamedTuple):
-    """What a lane has done, by its own clock in seconds since the epoch."""
+def lines(
+    before: Known, files: Mapping[str, float], tests: Mapping[str, float]
+) -> dict[str, float | dict[str, float]]:
+    """What was measured now, of files and of tests; and what was before of files that were not."""
+    of_each = {**before.files} | {file: round(cost, 1) for file, cost in files.items()}
+    of_dear = {test: cost for test, cost in before.tests.items() if _file(test) not in files}
+    of_dear |= {test: round(cost, 1) for test, cost in tests.items() if cost >= DEAR_SECONDS}
+    return {
+        **{file: of_each[file] for file in sorted(of_each) if (TESTS / file).exists()},
+        DEAR: {test: of_dear[test] for test in sorted(of_dear) if (TESTS / _file(test)).exists()},
+    }
 
-    spent: float
-    """Processor seconds, with all that it started."""
-    first: float
-    """When its first test began: up to then it collects."""
-    last: float
 
-
-class Budget:
-    """The plugin that says at a run's end what its lanes used, with all that they started, and where
-    their time went: a lane that waits, or has nothing left to do, costs minutes and no processor.
-    """
-
-    def __init__(self) -> None:
-        self.began = self.first = time.time()
-        self.lanes: dict[str, Lane] = {}
-
-    def pytest_collection_finish(self) -> None:
-        """What is next is the first test."""
-        self.first = time.time()
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """A lane has ended."""
-        if told := getattr(node, "workeroutput", {}).get("lane"):
-            self.lanes[node.gateway.id] = Lane(*told)
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A lane hands it on while its JVM still lives: nobody waits for that one."""
-        if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput["lane"] = (used(), self.first, time.time())
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Shared servers are nobody's children."""
-        servers = sum(map(used_by, pids()))
-        spent = servers + (sum(lane.spent for lane in self.lanes.values()) or used())
-        terminalreporter.write_line(f"{spent:,.0f} processor seconds; the budget is {BUDGET:,}")
-        if not self.lanes:
-            return
-        end = max(lane.last for lane in self.lanes.values())
-        terminalreporter.write_line(f"{servers:,.0f} of them the servers', that lanes share")
-        for name, lane in sorted(self.lanes.items()):
-            terminalreporter.write_line(
-                f"{name}: {lane.spent:,.0f} of them; {lane.first - self.began:.0f} s until its "
-                f"first test, {lane.last - lane.first:.0f} s of tests, {end - lane.last:.0f} s idle"
-            )
+def _file(test: str) -> str:
+    return test.partition("::")[0]
 
 
 if __name__ == "__main__":

@@ -129,6 +129,12 @@ class Place(NamedTuple):
         return not needs_session(unit)
 
 
+def collected_by(folder: str) -> tuple[bool, ...]:
+    """Which lanes of an ordinary run collect its tests."""
+    lanes = SESSIONS + 1
+    return tuple(Place(lane, lanes).may_have(folder) for lane in range(lanes))
+
+
 def here() -> Place:
     """This process's; without lanes it has all tests."""
     names = ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")

@@ -4,6 +4,7 @@ import os
 import re
 
 from tests.harness.ran import python
+from tests.harness.turns import alike
 from tests.simulation.simulate import played
 
 OBJECTS, DISK = 1003, 1002
@@ -20,6 +21,7 @@ def trace(seed: int) -> list[str]:
     return [_OF_A_RUN.sub("", line) for line in lines]
 
 
+@alike("what make simulate found")
 def test_a_schedule_is_the_same_alone_and_behind_another_one():
     alone = python(ALONE, env=os.environ | {"PYTHONHASHSEED": "1"}).stdout.splitlines()
     assert len(alone) > 100

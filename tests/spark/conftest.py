@@ -1,7 +1,6 @@
 """The lane's Spark session and broker, for all Spark tests."""
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from spark_jobs.launch.session import session
 from spark_jobs.spec import Pipeline, State
 from tests.harness.broker import kafka
+from tests.harness.costs import made_once
 from tests.harness.crash import copied
 from tests.harness.registry import registry_url
 from tests.harness.roots import ROOT
@@ -62,7 +62,7 @@ def ledger(tmp_path_factory) -> Path:
 def bases(kafka, as_submitted, tmp_path_factory) -> Callable[[str], Scene]:
     """Pipeline -> it, once it has drained its first delivery; a second one waits. Nobody writes it."""
 
-    @cache
+    @made_once
     def base(pipeline: str) -> Scene:
         folder = tmp_path_factory.mktemp(pipeline)
         made = Scene(kafka, folder, pipeline, events=600, deliveries=2, stores=1, partitions=2)
@@ -90,7 +90,7 @@ def delays(bases, tmp_path) -> Scene:
 def repairable(kafka, as_submitted, tmp_path_factory) -> Callable[[str], Scene]:
     """Operator -> it, with three deliveries drained: the later ones have records that are late."""
 
-    @cache
+    @made_once
     def base(name: str) -> Scene:
         events = 6000 if name == "daily_flights" else 3000
         spec, folder = named(name).spec, tmp_path_factory.mktemp(name)

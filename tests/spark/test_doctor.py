@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken
+from tests.harness.costs import made_once
 from tests.harness.crash import copied
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
@@ -67,7 +67,7 @@ def begin_in_vain(path: Path) -> None:
 def base(kafka, tmp_path_factory):
     """Two deliveries drained, and a third that waits; by the store's provider."""
 
-    @cache
+    @made_once
     def make(provider: str) -> Scene:
         made = Scene(
             kafka,

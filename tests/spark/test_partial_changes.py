@@ -5,7 +5,6 @@ Python's, whether delta-rs or Spark merges, and whatever is killed.
 import json
 import random
 from collections import Counter
-from functools import cache
 
 import deltalake
 import pytest
@@ -18,6 +17,7 @@ from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Check, Field, Latest, Pipeline, Topic
 from spark_jobs.storage import failpoint
 from spark_jobs.table.published import table as published_table
+from tests.harness.costs import made_once
 from tests.harness.crash import Images, copied, over
 from tests.harness.roots import ROOT, rows_of
 from tests.harness.scene import Scene
@@ -136,7 +136,7 @@ def twice(kafka, as_submitted, tmp_path_factory):
     waits, with a placeholder that the spec does not name.
     """
 
-    @cache
+    @made_once
     def base(engine):
         folder, (most, missing) = tmp_path_factory.mktemp(engine), ENGINES[engine]
         step = SPEC.steps[0].model_copy(update={"missing": missing})

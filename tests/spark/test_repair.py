@@ -45,7 +45,9 @@ from tests.harness.scene import Scene
 from tests.harness.turns import held_by
 from tests.spark import operators, truth
 
-held = held_by("unit/test_repaired.py", "simulation/test_simulation.py")
+held = held_by(
+    "unit/test_repaired.py", "simulation/test_simulation.py", "spark/properties/test_repairs.py"
+)
 
 HOUR = timedelta(hours=1)
 RANGED = [
@@ -108,6 +110,7 @@ def rows(made: Scene) -> list[tuple[Any, ...]]:
     return oracle.comparable(made.table())
 
 
+@held
 @pytest.mark.parametrize("operator", RANGED)
 def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(waiting, operator):
     made = waiting(operator.spec.name)
@@ -218,6 +221,7 @@ def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_change
         assert (line in caplog.messages) is shown
 
 
+@held
 def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(waiting):
     operator = operators.named("update_window")
     made = waiting(operator.spec.name)

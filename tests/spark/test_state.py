@@ -9,7 +9,6 @@ import sys
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from spark_jobs.spec import State
 from spark_jobs.state.reader import operators, read
 from spark_jobs.storage.root.path_forms import state_url
 from tests.harness import oracle
+from tests.harness.costs import made_once
 from tests.harness.long_form import LONG
 from tests.harness.ran import ran
 from tests.harness.refused import fails, has
@@ -73,7 +73,7 @@ def scenes(kafka, tmp_path_factory):
 def kept(scenes):
     """Pipeline -> the steps of the answer that is kept for the views, with values."""
 
-    @cache
+    @made_once
     def of(pipeline: str) -> tuple[StepAnswer, ...]:
         scene = scenes(pipeline)
         settings = scene.settings._replace(record_bytes="shown")

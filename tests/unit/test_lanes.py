@@ -7,10 +7,10 @@ from collections import defaultdict
 
 import pytest
 
-from tests.harness.costs import TESTS, by_night
+from tests.harness.costs import TESTS, Known, by_night, shares
 from tests.harness.lanes import MINUTES, ORDER, Place, ordered, scope
 from tests.harness.ran import ran
-from tests.harness.turns import MOST, left, turns
+from tests.harness.turns import DAYS, TURNS, left, turns
 
 CONFTEST = """
 import subprocess, sys
@@ -150,7 +150,7 @@ class Form:
     """A test of a suite, as the turns ask for it."""
 
     def __init__(self, path, name):
-        self.path, self.nodeid = path, f"tests/{path.name}::{name}"
+        self.path, self.nodeid = path, f"tests/{path.relative_to(TESTS)}::{name}"
 
     def iter_markers(self, _):
         return [pytest.mark.skipif("skipped" in self.nodeid, reason="the long form").mark]
@@ -177,13 +177,23 @@ def items():
     return [Form(TESTS / file, name) for file, name in NAMES]
 
 
-COSTS = {"test_dear.py": 36 * 0.15, "test_cheap.py": 0.5, "test_held.py": 20.0}
-COSTS |= {f"test_held_fault_{n}.py": 9.0 for n in range(3)}
+MOST = TURNS[-1]
+FILES = {"test_dear.py": 36 * 0.15, "test_cheap.py": 0.5, "test_held.py": 20.0}
+FILES |= {f"test_held_fault_{n}.py": 9.0 for n in range(3)}
+COSTS = Known(FILES)
 
 
 @pytest.mark.parametrize(
     ("forms", "seconds", "found"),
-    [(30, 15, MOST), (30, 1.5, 3), (5, 15, 5), (3, 0.15, 1), (2, 18, 1)],
+    [
+        (30, 15, MOST),
+        (30, 1.5, 3),
+        (30, 3.5, 10),
+        (5, 15, 5),
+        (8, 3.5, 6),
+        (3, 0.15, 1),
+        (2, 18, 1),
+    ],
 )
 def test_what_forms_cost_says_in_how_many_turns_they_come(forms, seconds, found):
     """Two forms of a test come together, and two tests of one promise do not."""
@@ -194,7 +204,7 @@ def test_what_forms_cost_says_in_how_many_turns_they_come(forms, seconds, found)
 def test_so_many_days_have_every_form(items):
     runs = [{*items} - {*left(items, day, COSTS)} for day in range(MOST)]
     assert set.union(*runs) == {*items}
-    assert left(items, 9, {}) == []
+    assert left(items, 9, Known({})) == []
 
 
 @pytest.mark.parametrize("day", range(MOST))
@@ -211,4 +221,66 @@ def test_each_day_has_one_form_of_each_test_and_all_that_are_cheap(items, day):
     whole = [item for item in items if any(each in item.nodeid for each in few)]
     assert [item for item in run if item in whole] == whole
     dear, cheap = (sum(name in item.nodeid for item in run) for name in ("dear.py::test_m", "p.py"))
-    assert (dear in {3, 4}, cheap) == (True, 30)
+    assert (dear, cheap) == (3, 30)
+
+
+def test_a_dear_test_has_its_own_seconds_and_the_others_share_what_it_leaves(items):
+    dear = {"test_held.py::test_held_0": 16.0, "test_gone.py::test_it": 9.0}
+    found = shares(items, COSTS._replace(tests=dear))
+    held = [found[item] for item in found if item.path.name == "test_held.py"]
+    assert held == [16.0] + 8 * [0.5]
+
+
+DEAREST = [10.0 * (1 + n) for n in range(15)]
+
+
+def test_no_day_has_the_dearest_forms_of_two_promises_where_there_are_days_enough():
+    """One promise is shown in two folders; each other one in its own."""
+    folders = ("spark", "e2e", "seams")
+    files = [f"{folders[n % 3]}/test_held_{n}.py" for n in range(14)]
+    names = [(file, f"test_held_{form}") for file in files for form in range(20)]
+    names += [(f"{folders[n % 2]}/test_held_fault.py", f"test_held_{n}") for n in range(20)]
+    items = [Form(TESTS / file, name) for file, name in names]
+    dear = {
+        f"{file}::{name}": seconds
+        for (file, name), seconds in zip(names[1::20], DEAREST, strict=True)
+    }
+    costs = Known({file: 9.0 for file, _ in names}, dear)
+    found = []
+    for day in range(DAYS):
+        out = {*left(items, day, costs)}
+        run = [item.nodeid.removeprefix("tests/") for item in items if item not in out]
+        found.append(sum(name in dear for name in run))
+    assert sum(found) > 2 * len(dear), "each comes"
+    assert max(found) == 1
+
+
+@pytest.mark.parametrize(
+    "dear",
+    [
+        {},
+        {
+            f"{folder}/test_held.py::test_held_{n}": 9.0
+            for folder in ("airflow", "spark", "unit")
+            for n in (2, 5)
+        },
+    ],
+)
+def test_a_lane_that_has_not_collected_a_folder_leaves_the_same_of_the_others(dear):
+    folders = ("airflow", "spark", "unit")
+    every = [
+        Form(TESTS / folder / "test_held.py", f"test_held_{n}")
+        for folder in folders
+        for n in range(7)
+    ]
+    costs = Known({f"{folder}/test_held.py": 40.0 for folder in folders}, dear)
+    for day in range(7):
+        out = {*left(every, day, costs)}
+        assert 0 < len(out) < len(every)
+        for without in ("spark", "airflow"):
+            some = [item for item in reversed(every) if without not in item.nodeid]
+            assert {*left(some, day, costs)} == out & {*some}
+
+
+def test_each_number_of_turns_divides_the_days():
+    assert [turns for turns in TURNS if DAYS % turns] == []

@@ -106,7 +106,7 @@ MACHINE: tuple[tuple[str, Callable[..., SluiceError]], ...] = (
         "Error while sending or receiving",
         ProcessDied.jvm_died,
     ),
-    (r"Python worker exited unexpectedly|pyspark\.daemon", ProcessDied.python_worker_died),
+    ("Python worker exited unexpectedly|reading the port number", ProcessDied.python_worker_died),
     (
         r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: "
         r"(?P<detail>[^\n]{1,200})",

@@ -1,0 +1,98 @@
+"""What `make costs` writes: on a small suite of its own, by pytest itself."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from tests.harness.costs import ASKED, DEAR, Known, lines
+from tests.harness.ran import ran
+
+CONFTEST = """
+import time
+from pathlib import Path
+import pytest
+from tests.harness import costs
+
+costs.TESTS = Path(__file__).parent
+costs.KEPT = costs.TESTS / "costs.json"
+costs.DEAR_SECONDS = 0.15
+
+def pytest_configure(config):
+    config.pluginmanager.register(costs.Costs())
+
+def burn():
+    until = time.process_time() + 0.25
+    while time.process_time() < until:
+        pass
+
+@pytest.fixture(scope="module")
+def shared():
+    burn()
+
+@pytest.fixture
+def own():
+    burn()
+
+@costs.made_once
+def base(name):
+    burn()
+    return name
+"""
+SUITE = """
+from conftest import base, burn
+
+def test_the_first_to_ask_for_what_several_use(shared):
+    assert base("a") == base("a") == "a"
+
+def test_with_a_fixture_of_its_own(own):
+    pass
+
+def test_dear(shared):
+    burn()
+
+def test_that_may_fail(shared):
+    assert {passes}
+"""
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Whether its last test passes, and lanes -> the suite's costs.json behind a run."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "costs.json").write_text(json.dumps({"also by night": ["a.py"], "gone.py": 3}))
+
+    def run(passes: bool, lanes: str) -> dict:
+        (tmp_path / "test_it.py").write_text(SUITE.format(passes=passes))
+        env = {name: value for name, value in os.environ.items() if "XDIST" not in name}
+        env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", ASKED: "keep"}
+        plain = ("-p", "xdist.plugin", "-p", "no:cacheprovider", "-n", lanes, "--rootdir")
+        ran(sys.executable, "-m", "pytest", *plain, tmp_path, tmp_path, env=env)
+        return json.loads((tmp_path / "costs.json").read_text())
+
+    return run
+
+
+def test_a_dear_test_has_a_line_without_what_it_makes_for_several(kept):
+    found = kept(True, "1")
+    dear = {name.partition("::")[2] for name in found.pop(DEAR)}
+    assert dear == {"test_with_a_fixture_of_its_own", "test_dear"}
+    assert found.pop("also by night") == ["a.py"]
+    assert {*found} == {"test_it.py"}, "a file that is gone has no line"
+    assert found["test_it.py"] > 0.8, "what several use is the file's"
+
+
+def test_a_run_that_fails_keeps_nothing(kept):
+    assert kept(False, "0") == {"also by night": ["a.py"], "gone.py": 3}
+
+
+def test_what_was_not_measured_keeps_its_lines_while_it_is_there():
+    there, other = "unit/test_costs.py", "unit/test_lanes.py"
+    before = Known(
+        {there: 9.0, other: 8.0, "gone.py": 7.0},
+        {f"{there}::test_cheap_by_now": 3.0, f"{other}::test_it": 4.0, "gone.py::test_it": 5.0},
+    )
+    found = lines(before, {there: 9.46}, {f"{there}::test_cheap_by_now": 0.1, f"{there}::b": 6.66})
+    dear = {f"{there}::b": 6.7, f"{other}::test_it": 4.0}
+    assert found == {there: 9.5, other: 8.0, DEAR: dear}
