@@ -26,7 +26,7 @@ MOMENT: Final = pa.timestamp("us", "UTC")
 
 
 class Aircraft:
-    """The Delta table, the same rows in a file for DuckDB, and lines of them for Flink."""
+    """The Delta table, the same rows in a file for DuckDB, and in lines for Flink."""
 
     def __init__(self, folder: Path) -> None:
         self.table = folder / "aircraft"
@@ -49,9 +49,12 @@ class Aircraft:
         )
         write_deltalake(str(self.table), rows, mode="overwrite")
         parquet.write_table(rows, self.file)
-        # Flink's versions have a first moment.
+
+    def write_lines(self) -> None:
+        """The same for Flink, whose versions have a first moment, and end where the next begins."""
         first = "coalesce(valid_from, make_timestamptz(0))"
-        write_lines(self.lines, f"select * replace ({first} as valid_from) from rows", rows)
+        query = f"select tail_number, {first} as valid_from, seats, maker from rows"
+        write_lines(self.lines, query, parquet.read_table(self.file))
 
 
 def tail(key: int) -> str:

@@ -27,6 +27,8 @@ def measures(
     home.mkdir()
     turns, rounds = Rounds(topic, say), []
     own = at._replace(pipelines=PACKAGE)
+    if flink_jar():
+        aircraft.write_lines()
     for number in range(1, repetitions + 1):
         made: list[Arm] = [
             Sluice(home / f"with-{number}", topic.brokers, own, WITH, pipeline="delays_with_seats"),

@@ -14,7 +14,7 @@ create table flights (
 );
 create table aircraft (
     tail_number string, valid_from timestamp_ltz(3), seats int, maker string,
-    primary key (tail_number) not enforced, 
+    primary key (tail_number) not enforced,
     watermark for valid_from as valid_from - interval '1' second
 ) with (
     'connector' = 'filesystem', 'path' = 'file://{beside}', 'format' = 'json',

@@ -121,7 +121,7 @@ def for_several() -> Iterator[None]:
     try:
         yield
     finally:
-        _FOR_SEVERAL[0] = inner + used() - before
+        _FOR_SEVERAL[0] = inner + max(0, used() - before)
 
 
 def made_once(make: Callable[[str], T]) -> Callable[[str], T]:
@@ -220,7 +220,8 @@ class Costs:
             return
         if os.environ[ASKED] == "keep":
             if session.exitstatus or self.lost:
-                print(f"\n{KEPT.name} stays as it was: not every test has passed")  # noqa: T201
+                session.exitstatus = session.exitstatus or 1
+                print(f"\n{KEPT.name} stays as it was: a test failed, or a lane died")  # noqa: T201
             else:
                 now = lines(known(), self.spent, self.tests)
                 KEPT.write_text(json.dumps({BY_NIGHT: sorted(by_night())} | now, indent=1) + "\n")

@@ -6,8 +6,9 @@ file whose promises others hold, too, and each of several that show one promise 
 What all forms cost says in how many turns they come: some ALLOWED seconds a turn. One form at least
 is in every run, and two forms of one test are both.
 
-The days cost alike: of forms with a line of their own in tests/costs.json the dearest is given its
-day first, and each the day that has least. The others fill up, by their names.
+The days cost alike, by lanes with a session and by others: of forms with a line of their own in
+tests/costs.json the dearest is given its day first, and each the day that has least. The others
+fill up, by their names.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from zlib import crc32
 
 import pytest
 
-from tests.harness.costs import TESTS, Known, file_of, folder_of, id_of, known, shares
+from tests.harness.costs import ASKED, TESTS, Known, file_of, folder_of, id_of, known, shares
 from tests.harness.lanes import collected_by
 
 VARIABLE: Final = "SLUICE_TURN"
@@ -94,7 +95,7 @@ class Forms:
 
 def left(items: Sequence[pytest.Item], day: int, costs: Known) -> list[pytest.Item]:
     """The items that another day has. Lanes that collect different folders agree on those that both
-    have.
+    have. Raises ValueError where the same lanes do not collect all forms of a promise.
     """
     of_each = shares(items, costs)
     together: defaultdict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
@@ -105,6 +106,9 @@ def left(items: Sequence[pytest.Item], day: int, costs: Known) -> list[pytest.It
     turn = dict[pytest.Item, int]()
     forms = dict[pytest.Item, Forms]()
     for (_, least), of_one in together.items():
+        if len({collected_by(folder_of(item)) for item in of_one}) > 1:
+            message = f"not the same lanes collect {of_one[0].nodeid} and all other forms"
+            raise ValueError(message)
         by = turns(len(of_one), math.fsum(of_each[each] for each in of_one), least)
         if by > 1:
             forms |= dict.fromkeys(of_one, Forms(by))
@@ -127,7 +131,7 @@ def _mixed(form: pytest.Item) -> tuple[int, str]:
 
 def by_turns(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take out what another turn has, where the run takes turns."""
-    if VARIABLE not in os.environ:
+    if VARIABLE not in os.environ or ASKED in os.environ:  # costs are of all forms
         return
     others = left(items, int(os.environ[VARIABLE]), known())
     config.hook.pytest_deselected(items=others)

@@ -28,6 +28,7 @@ HOUR = timedelta(hours=1)
 A_NIGHT = 2
 """Hours that a night may prove."""
 LEAST = COLD / 5
+"""A tenth of a week's drains of so long is enough for two proofs, each as long as COLD."""
 NIGHTS = 30
 """Those that have drains before them: without any in its week a night proves nothing."""
 pytestmark = [pytest.mark.usefixtures("examples"), alike("a proof of days")]

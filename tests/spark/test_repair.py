@@ -110,7 +110,6 @@ def rows(made: Scene) -> list[tuple[Any, ...]]:
     return oracle.comparable(made.table())
 
 
-@held
 @pytest.mark.parametrize("operator", RANGED)
 def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(waiting, operator):
     made = waiting(operator.spec.name)

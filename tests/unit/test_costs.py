@@ -68,7 +68,9 @@ def kept(tmp_path):
         env = {name: value for name, value in os.environ.items() if "XDIST" not in name}
         env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", ASKED: "keep"}
         plain = ("-p", "xdist.plugin", "-p", "no:cacheprovider", "-n", lanes, "--rootdir")
-        ran(sys.executable, "-m", "pytest", *plain, tmp_path, tmp_path, env=env)
+        told = ran(sys.executable, "-m", "pytest", *plain, tmp_path, tmp_path, env=env)
+        assert ("4 passed" if passes else "1 failed, 3 passed") in told.stdout
+        assert ("stays as it was" in told.stdout) is not passes
         return json.loads((tmp_path / "costs.json").read_text())
 
     return run

@@ -282,5 +282,11 @@ def test_a_lane_that_has_not_collected_a_folder_leaves_the_same_of_the_others(de
             assert {*left(some, day, costs)} == out & {*some}
 
 
+def test_forms_of_one_promise_that_no_lane_collects_all_are_refused():
+    forms = [Form(TESTS / folder / "test_held_fault.py", "test_it") for folder in ("spark", "unit")]
+    with pytest.raises(ValueError, match="the same lanes"):
+        left(forms, 0, Known({}))
+
+
 def test_each_number_of_turns_divides_the_days():
     assert [turns for turns in TURNS if DAYS % turns] == []

@@ -148,6 +148,8 @@ java.lang.OutOfMemoryError: Java heap space | ProcessDied | jvm_died |
 py4j.protocol.Py4JNetworkError: Answer from Java side is empty | ProcessDied | jvm_died |
 org.apache.spark.SparkException: Python worker exited unexpectedly (crashed) | ProcessDied | python_worker_died |
 org.apache.spark.SparkException: EOFException occurred while reading the port number from spark_jobs.launch.quiet_python_daemon's stdout and terminated with code: 137. | ProcessDied | python_worker_died |
+org.apache.spark.SparkException: EOFException occurred while reading the port number from spark_jobs.launch.quiet_python_daemon's stdout. | ProcessDied | python_worker_died |
+java.io.IOException: Python daemon failed to launch worker with code -12 | ProcessDied | python_worker_died |
 org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired | KafkaUnreachable | stopped_answering |
 java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory | SettingInvalid | executor_python | : /opt/python
 java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec failed, error: 13 (Permission denied) | SettingInvalid | executor_python | : /opt/python

@@ -106,7 +106,12 @@ MACHINE: tuple[tuple[str, Callable[..., SluiceError]], ...] = (
         "Error while sending or receiving",
         ProcessDied.jvm_died,
     ),
-    ("Python worker exited unexpectedly|reading the port number", ProcessDied.python_worker_died),
+    (
+        r"Python worker exited unexpectedly|pyspark\.daemon|daemon failed to launch worker|"
+        # By a signal, or nobody knows yet how it ended.
+        r"reading the port number from \S+ stdout(?:\.| and terminated with code: 1[2-4]\d)",
+        ProcessDied.python_worker_died,
+    ),
     (
         r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: "
         r"(?P<detail>[^\n]{1,200})",
