@@ -20,21 +20,23 @@ from bench.topic import Topic
 from bench.workload import delivered
 from local.deliveries import Delivered
 from local.flights import FlightEvent, flight_events_many
+from local.ledger import PAYLOAD
 from spark_jobs.settings.installation import Settings
 
 SLUICE, RIVAL = "Sluice", "stream join by hand"
 FLINK = "Flink's interval join"
 LEFT, RIGHT = "departures", "arrivals"
-_COLUMNS: Final = "event_id, event_time, carrier, arrival_event_time, arrival_delay_minutes"
-_FLOWN: Final = """
+_FOUND: Final = [name for name in PAYLOAD if name != "event_id"]
+_COLUMNS: Final = ", ".join([*PAYLOAD, *(f"arrival_{name}" for name in _FOUND)])
+_ARRIVAL: Final = ", ".join(f"a.{name} as arrival_{name}" for name in _FOUND)
+_FLOWN: Final = f"""
     with once as (
         select distinct on (event_type, event_id) * from sent where kind in ('good', 'duplicate')
     ), closed as (
         select min(last) - interval 20 hours as at
         from (select max(event_time) as last from once group by event_type)
     ), flown as (
-        select d.event_id, d.event_time, d.carrier, a.event_time as arrival_event_time,
-            a.delay_minutes as arrival_delay_minutes
+        select {", ".join(f"d.{name}" for name in PAYLOAD)}, {_ARRIVAL}
         from (from once where event_type = 'departure') d
         left join (from once where event_type = 'arrival') a on a.event_id = d.event_id
             and a.event_time between d.event_time and d.event_time + interval 18 hours
@@ -60,7 +62,9 @@ class Interval(FlinkSql):
     rows = """
         select * replace (
             event_time::timestamptz as event_time,
-            arrival_event_time::timestamptz as arrival_event_time
+            scheduled_time::timestamptz as scheduled_time,
+            arrival_event_time::timestamptz as arrival_event_time,
+            arrival_scheduled_time::timestamptz as arrival_scheduled_time
         ) from lines
     """
 
