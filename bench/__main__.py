@@ -28,6 +28,7 @@ from bench import (
     results,
     workload,
 )
+from bench.aircraft import announce
 from bench.arms import settings
 from bench.machine import speed
 from bench.measures import Bench
@@ -164,6 +165,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
     before = speed()
     began = time.monotonic()
     home = Path(mkdtemp(prefix="sluice-bench-"))
+    announce(home / Part.inputs)
 
     def say(line: str) -> None:
         console.print(f"[dim]{time.monotonic() - began:6.0f} s[/]  {line}")

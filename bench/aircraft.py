@@ -32,7 +32,6 @@ class Aircraft:
         self.table = folder / "aircraft"
         self.file = folder / "aircraft.parquet"
         self.lines = folder / "aircraft.json"
-        os.environ[PLACE] = str(self.table)
 
     def write(self, corrected: int = 0) -> None:
         """A version of it, in which the first so many have a seat more, always."""
@@ -55,6 +54,13 @@ class Aircraft:
         first = "coalesce(valid_from, make_timestamptz(0))"
         query = f"select tail_number, {first} as valid_from, seats, maker from rows"
         write_lines(self.lines, query, parquet.read_table(self.file))
+
+
+def announce(folder: Path) -> None:
+    """Tell specs where the table of `Aircraft(folder)` will be. A process reads them once, in the
+    first part that needs one: so before that.
+    """
+    os.environ[PLACE] = str(Aircraft(folder).table)
 
 
 def tail(key: int) -> str:
