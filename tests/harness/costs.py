@@ -187,6 +187,7 @@ class Costs:
 
     def __init__(self) -> None:
         self.spent, self.tests = Counter[str](), Counter[str]()
+        self.failed = set[str]()
         self.lost = False
 
     @pytest.hookimpl(wrapper=True)
@@ -205,6 +206,11 @@ class Costs:
         self.tests[id_of(item)] = seconds - _FOR_SEVERAL[0]
         return done
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """What a test costs that fails says nothing."""
+        if report.failed:
+            self.failed.add(_file(report.nodeid.removeprefix(f"{TESTS.name}/")))
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """A lane has ended; one that died hands nothing on."""
@@ -219,15 +225,25 @@ class Costs:
             session.config.workeroutput[ASKED] = (dict(self.spent), dict(self.tests))
             return
         if os.environ[ASKED] == "keep":
-            if session.exitstatus or self.lost:
-                session.exitstatus = session.exitstatus or 1
-                print(f"\n{KEPT.name} stays as it was: a test failed, or a lane died")  # noqa: T201
-            else:
-                now = lines(known(), self.spent, self.tests)
-                KEPT.write_text(json.dumps({BY_NIGHT: sorted(by_night())} | now, indent=1) + "\n")
+            self._keep(session)
         elif more := dearer(self.spent, known().files):
             session.exitstatus = session.exitstatus or 1
             print("", *more, sep="\n")  # noqa: T201 - behind pytest's own lines
+
+    def _keep(self, session: pytest.Session) -> None:
+        if self.lost or session.exitstatus not in {
+            pytest.ExitCode.OK,
+            pytest.ExitCode.TESTS_FAILED,
+        }:
+            session.exitstatus = session.exitstatus or 1
+            print(f"\n{KEPT.name} stays as it was: a lane died, or the run was cut off")  # noqa: T201
+            return
+        files = {file: cost for file, cost in self.spent.items() if file not in self.failed}
+        tests = {test: cost for test, cost in self.tests.items() if _file(test) not in self.failed}
+        now = {BY_NIGHT: sorted(by_night())} | lines(known(), files, tests)
+        KEPT.write_text(json.dumps(now, indent=1) + "\n")
+        if self.failed:
+            print("\nA test failed, so its lines stay:", *sorted(self.failed))  # noqa: T201
 
 
 def lines(

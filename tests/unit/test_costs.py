@@ -53,40 +53,61 @@ def test_dear(shared):
     burn()
 
 def test_that_may_fail(shared):
-    assert {passes}
+    {last}
 """
+BEFORE = {
+    "also by night": ["a.py"],
+    "gone.py": 3,
+    "test_it.py": 7,
+    DEAR: {"test_it.py::test_it": 5},
+}
+PASSES, FAILS, CUT, DIES = (
+    "pass",
+    "assert False",
+    "raise KeyboardInterrupt",
+    "__import__('os')._exit(3)",
+)
+ENDS = {PASSES: "5 passed", FAILS: "1 failed, 4 passed", CUT: "KeyboardInterrupt", DIES: "crashed"}
 
 
 @pytest.fixture
 def kept(tmp_path):
-    """Whether its last test passes, and lanes -> the suite's costs.json behind a run."""
+    """The body of the suite's last test, and lanes -> its costs.json behind a run."""
     (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "costs.json").write_text(json.dumps({"also by night": ["a.py"], "gone.py": 3}))
+    (tmp_path / "costs.json").write_text(json.dumps(BEFORE))
+    (tmp_path / "test_beside.py").write_text("def test_beside():\n    pass\n")
 
-    def run(passes: bool, lanes: str) -> dict:
-        (tmp_path / "test_it.py").write_text(SUITE.format(passes=passes))
+    def run(last: str, lanes: str) -> dict:
+        (tmp_path / "test_it.py").write_text(SUITE.format(last=last))
         env = {name: value for name, value in os.environ.items() if "XDIST" not in name}
         env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", ASKED: "keep"}
         plain = ("-p", "xdist.plugin", "-p", "no:cacheprovider", "-n", lanes, "--rootdir")
         told = ran(sys.executable, "-m", "pytest", *plain, tmp_path, tmp_path, env=env)
-        assert ("4 passed" if passes else "1 failed, 3 passed") in told.stdout
-        assert ("stays as it was" in told.stdout) is not passes
+        assert ENDS[last] in told.stdout
         return json.loads((tmp_path / "costs.json").read_text())
 
     return run
 
 
 def test_a_dear_test_has_a_line_without_what_it_makes_for_several(kept):
-    found = kept(True, "1")
+    found = kept(PASSES, "1")
     dear = {name.partition("::")[2] for name in found.pop(DEAR)}
     assert dear == {"test_with_a_fixture_of_its_own", "test_dear"}
     assert found.pop("also by night") == ["a.py"]
-    assert {*found} == {"test_it.py"}, "a file that is gone has no line"
+    assert {*found} == {"test_it.py", "test_beside.py"}, "a file that is gone has no line"
     assert found["test_it.py"] > 0.8, "what several use is the file's"
 
 
-def test_a_run_that_fails_keeps_nothing(kept):
-    assert kept(False, "0") == {"also by night": ["a.py"], "gone.py": 3}
+def test_a_file_with_a_test_that_fails_keeps_its_lines(kept):
+    left = {name: BEFORE[name] for name in ("also by night", "test_it.py", DEAR)}
+    assert kept(FAILS, "0") == left | {"test_beside.py": 0}
+
+
+@pytest.mark.parametrize(
+    ("last", "lanes"), [(CUT, "0"), (DIES, "1")], ids=["cut off", "a lane died"]
+)
+def test_a_run_that_did_not_come_to_its_end_keeps_nothing(kept, last, lanes):
+    assert kept(last, lanes) == BEFORE
 
 
 def test_what_was_not_measured_keeps_its_lines_while_it_is_there():
