@@ -139,7 +139,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
     Seconds are those of the query (by the arm's own clock) and of the whole process. Processor
     seconds are user and system of every process that a run starts, Python workers among them.
     Memory is the largest sum of resident memory. Above 1x, Sluice takes less than the rival; a row
-    "at most" is Sluice's over the rival's. Ends with 0, reached or not; with 1 if a part failed.
+    "at most" is Sluice's over the rival's. Ends with 0, reached or not.
 
     To try it, some minutes:  python -m bench --records 50000 --repetitions 1
 
@@ -171,23 +171,12 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         console.print(f"[dim]{time.monotonic() - began:6.0f} s[/]  {line}")
 
     say(str(before))
-    if not java_options.archive(settings()).exists():
-        say(
-            "no class-data archive (python -m local.archive makes it): Sluice starts as it does "
-            "without one"
-        )
     found: list[Measure] = []
-    left = [*Part] if only is None else [part for part in Part if part in only]
-    failed: list[Part] = []
+    whole = False
     try:
-        while left:
-            try:
-                for rows in measures(home, sizes, left[0], say):
-                    found += rows
-            except Exception:  # noqa: BLE001 - the other parts of some hours still count
-                console.print_exception()
-                failed.append(left[0])
-            del left[0]
+        for part in measures(home, sizes, set(only or Part), say):
+            found += part
+        whole = True
     finally:
         if keep:
             say(f"kept {home}")
@@ -199,40 +188,38 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
             console.print(results.table(found))
             folder = REPO / ".local" / "bench"
             path = results.write(
-                found,
-                folder,
-                sizes._asdict(),
-                whole=not left and not failed,
-                speeds=(before, behind),
+                found, folder, sizes._asdict(), whole=whole, speeds=(before, behind)
             )
             say(f"every value: {path}")
-    if failed:
-        say(f"failed, each with its error above: {', '.join(failed)}")
-        raise typer.Exit(1)
 
 
-def measures(home: Path, sizes: Sizes, part: Part, say: Say) -> Iterator[list[Measure]]:
-    """The rows of a part, as they become known."""
+def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[list[Measure]]:
+    """The rows, part by part, as they become known."""
     at = settings()
-    if part is Part.flights:
+    if not java_options.archive(at).exists():
+        say(
+            "no class-data archive (python -m local.archive makes it): Sluice starts as it does "
+            "without one"
+        )
+    if Part.flights in parts:
         yield from _of_flights(home, at, sizes, say)
-    if part is Part.state and sizes.group_state:
+    if Part.state in parts and sizes.group_state:
         yield group_state.measures(home / "state", at, say, sizes.records, sizes.group_state)
-    if part is Part.repairs and sizes.repaired:
+    if Part.repairs in parts and sizes.repaired:
         yield repairs.measures(home / "repairs", at, say, sizes.records, sizes.repaired)
-    if part is Part.formats:
+    if Part.formats in parts:
         yield formats.measures(home / "formats", at, say, sizes.records, sizes.repetitions)
-    if part is Part.latest and sizes.later:
+    if Part.latest in parts and sizes.later:
         yield present_rows.measures(
             home / "latest", at, say, sizes.records, sizes.later, sizes.size
         )
-    if part is Part.inputs:
+    if Part.inputs in parts:
         loads, later = (sizes.records, sizes.repetitions), (sizes.later, sizes.size)
-        yield from inputs.measures(home / "inputs", at, say, loads, later)
-    if part is Part.keys and sizes.later:
+        yield from inputs.measures(home / Part.inputs, at, say, loads, later)
+    if Part.keys in parts and sizes.later:
         each = max(100, min(sizes.size, sizes.records // 50))
         yield growth.of_keys(home / "keys", at, say, each, sizes.repetitions)
-    if part is Part.history and sizes.later:
+    if Part.history in parts and sizes.later:
         yield growth.of_past(home / "history", at, say, sizes.repetitions)
 
 

@@ -57,8 +57,8 @@ class Aircraft:
 
 
 def announce(folder: Path) -> None:
-    """Tell specs where the table of `Aircraft(folder)` will be. A process reads them once, in the
-    first part that needs one: so before that.
+    """Tell specs where the table of `Aircraft(folder)` will be: before the first part, since a
+    process reads each spec once, and several parts read all of them.
     """
     os.environ[PLACE] = str(Aircraft(folder).table)
 

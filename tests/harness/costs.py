@@ -207,9 +207,13 @@ class Costs:
         return done
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """What a test costs that fails says nothing."""
+        """The cost of a test that fails says nothing."""
         if report.failed:
             self.failed.add(_file(report.nodeid.removeprefix(f"{TESTS.name}/")))
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Cut off, also by pytest.exit."""
+        self.lost = True
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -231,19 +235,17 @@ class Costs:
             print("", *more, sep="\n")  # noqa: T201 - behind pytest's own lines
 
     def _keep(self, session: pytest.Session) -> None:
-        if self.lost or session.exitstatus not in {
-            pytest.ExitCode.OK,
-            pytest.ExitCode.TESTS_FAILED,
-        }:
+        ends = session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
+        if not ends or self.lost or session.shouldfail or session.shouldstop:
             session.exitstatus = session.exitstatus or 1
-            print(f"\n{KEPT.name} stays as it was: a lane died, or the run was cut off")  # noqa: T201
+            print(f"\n{KEPT.name} stays as it was: the run did not come to its end")  # noqa: T201
             return
         files = {file: cost for file, cost in self.spent.items() if file not in self.failed}
         tests = {test: cost for test, cost in self.tests.items() if _file(test) not in self.failed}
         now = {BY_NIGHT: sorted(by_night())} | lines(known(), files, tests)
         KEPT.write_text(json.dumps(now, indent=1) + "\n")
         if self.failed:
-            print("\nA test failed, so its lines stay:", *sorted(self.failed))  # noqa: T201
+            print(f"\nNot in {KEPT.name}, as a test of them failed:", *sorted(self.failed))  # noqa: T201
 
 
 def lines(

@@ -41,6 +41,7 @@ def base(name):
     return name
 """
 SUITE = """
+import pytest
 from conftest import base, burn
 
 def test_the_first_to_ask_for_what_several_use(shared):
@@ -55,36 +56,53 @@ def test_dear(shared):
 def test_that_may_fail(shared):
     {last}
 """
+SETUP = """
+    pass
+
+@pytest.fixture
+def fails():
+    assert False
+
+def test_whose_fixture_fails(fails):
+    pass
+"""
 BEFORE = {
     "also by night": ["a.py"],
     "gone.py": 3,
     "test_it.py": 7,
     DEAR: {"test_it.py::test_it": 5},
 }
-PASSES, FAILS, CUT, DIES = (
-    "pass",
-    "assert False",
-    "raise KeyboardInterrupt",
-    "__import__('os')._exit(3)",
-)
-ENDS = {PASSES: "5 passed", FAILS: "1 failed, 4 passed", CUT: "KeyboardInterrupt", DIES: "crashed"}
+PASSES, FAILS, CUT = "pass", "assert False", "raise KeyboardInterrupt"
+LEAVES = "pytest.exit('Spark is gone', returncode=1)"
+DIES = "__import__('os')._exit(3)"
+ENDS = {
+    PASSES: "5 passed",
+    FAILS: "1 failed, 4 passed",
+    SETUP: "5 passed, 1 error",
+    CUT: "KeyboardInterrupt",
+    LEAVES: "Spark is gone",
+    DIES: "crashed",
+}
 
 
 @pytest.fixture
 def kept(tmp_path):
     """The body of the suite's last test, and lanes -> its costs.json behind a run."""
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "costs.json").write_text(json.dumps(BEFORE))
-    (tmp_path / "test_beside.py").write_text("def test_beside():\n    pass\n")
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "conftest.py").write_text(CONFTEST)
+    (tests / "costs.json").write_text(json.dumps(BEFORE))
+    (tests / "test_beside.py").write_text("def test_beside():\n    pass\n")
 
     def run(last: str, lanes: str) -> dict:
-        (tmp_path / "test_it.py").write_text(SUITE.format(last=last))
+        (tests / "test_it.py").write_text(SUITE.format(last=last))
         env = {name: value for name, value in os.environ.items() if "XDIST" not in name}
         env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", ASKED: "keep"}
         plain = ("-p", "xdist.plugin", "-p", "no:cacheprovider", "-n", lanes, "--rootdir")
-        told = ran(sys.executable, "-m", "pytest", *plain, tmp_path, tmp_path, env=env)
+        told = ran(sys.executable, "-m", "pytest", *plain, tmp_path, tests, env=env)
         assert ENDS[last] in told.stdout
-        return json.loads((tmp_path / "costs.json").read_text())
+        assert (told.returncode == 0) is (last == PASSES)
+        return json.loads((tests / "costs.json").read_text())
 
     return run
 
@@ -98,13 +116,18 @@ def test_a_dear_test_has_a_line_without_what_it_makes_for_several(kept):
     assert found["test_it.py"] > 0.8, "what several use is the file's"
 
 
-def test_a_file_with_a_test_that_fails_keeps_its_lines(kept):
-    left = {name: BEFORE[name] for name in ("also by night", "test_it.py", DEAR)}
-    assert kept(FAILS, "0") == left | {"test_beside.py": 0}
+@pytest.mark.parametrize("lanes", ["0", "2"])
+@pytest.mark.parametrize("last", [FAILS, SETUP], ids=["fails", "fixture fails"])
+def test_a_file_with_a_test_that_fails_keeps_its_lines(kept, last, lanes):
+    found = kept(last, lanes)
+    assert found.pop("test_beside.py") < 3
+    assert found == {name: BEFORE[name] for name in ("also by night", "test_it.py", DEAR)}
 
 
 @pytest.mark.parametrize(
-    ("last", "lanes"), [(CUT, "0"), (DIES, "1")], ids=["cut off", "a lane died"]
+    ("last", "lanes"),
+    [(CUT, "0"), (LEAVES, "0"), (DIES, "1")],
+    ids=["cut off", "left", "a lane died"],
 )
 def test_a_run_that_did_not_come_to_its_end_keeps_nothing(kept, last, lanes):
     assert kept(last, lanes) == BEFORE
